@@ -1,0 +1,226 @@
+# One Makefile, no recursion, no configure step.
+#
+#   make                 build/release/bin/*
+#   make check           lints, unit tests, fuzz-corpus replay
+#   make check T=base_err F='wrap*'      one test program, one case
+#   make asan | tsan     the same tests, rebuilt with sanitizers
+#   make fuzz [T=rpc] [FUZZ_TIME=60]     libFuzzer, needs clang
+#   make bench           figures, each beside a peer in the same run
+#   make install DESTDIR=/tmp/x PREFIX=/usr
+#   make -s deps | sudo sh               Debian 12 build dependencies
+#
+# Objects of different modes never mix: everything goes to build/$(MODE)/.
+
+MODE ?= release
+O    := build/$(MODE)
+PREFIX ?= /usr/local
+CC   := gcc
+DEBS := gcc make pkg-config libjansson-dev libssh-dev libvirt-dev \
+	libxcb1-dev libxcb-xtest0-dev libxcb-shm0-dev libxcb-xfixes0-dev \
+	libxcb-randr0-dev libpng-dev libssl-dev libsqlite3-dev
+DEBS_TEST := libcmocka-dev clang-tidy cppcheck shellcheck mandoc
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' $(1) $@)
+
+# -- flags ------------------------------------------------------------------
+WARN := -Wall -Wextra -Wshadow -Wvla -Walloca -Wundef -Wformat=2 \
+	-Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+	-Wwrite-strings -Wpointer-arith -Wcast-qual -Wimplicit-fallthrough \
+	-Wnull-dereference -Wswitch-enum
+CPPFLAGS += -I. -D_GNU_SOURCE
+CFLAGS   ?= -O2 -g
+WERROR   ?= 1
+ALL_CFLAGS = -std=gnu11 -pthread $(WARN) $(if $(filter 1,$(WERROR)),-Werror) \
+	$(CFLAGS) $(MODE_$(MODE))
+ALL_LDFLAGS = -pthread $(LINK_$(MODE)) $(MODE_$(MODE)) $(LDFLAGS)
+
+MODE_release := -D_FORTIFY_SOURCE=3 -fstack-protector-strong \
+	-fstack-clash-protection -fcf-protection -ftrivial-auto-var-init=zero \
+	-fPIE
+LINK_release := -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
+MODE_asan := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
+	-fno-sanitize-recover=all
+MODE_tsan := -O1 -fsanitize=thread
+MODE_cov  := -O0 --coverage
+MODE_fuzz := -O1 -fsanitize=fuzzer-no-link,address,undefined -DFUZZING
+MODE_analyze := -O1 -fanalyzer
+ifeq ($(MODE),fuzz)
+CC := clang
+endif
+
+# -- layers: an archive may only be linked with archives to its right --------
+LAYERS := cli mcp vmctl desktop ops base
+archive = $(foreach d,$(1),$(O)/lib/$(d).a)
+
+# program: main object, then its archives, highest layer first
+PROGS := boxery boxery-host boxery-mcp
+MAIN_boxery      := cli/main.c
+LIBS_boxery      := cli ops base
+LDLIBS_boxery    := jansson sqlite3 libcrypto
+MAIN_boxery-host := vmctl/main.c
+LIBS_boxery-host := vmctl desktop ops base
+LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt xcb xcb-xtest \
+	xcb-shm xcb-xfixes xcb-randr libpng
+MAIN_boxery-mcp  := mcp/main.c
+LIBS_boxery-mcp  := mcp ops base
+LDLIBS_boxery-mcp := jansson sqlite3 libcrypto
+
+# tests/unit/test_<layer>_<module>.c may see <layer> and what lies below it
+below_cli     := cli ops base
+below_mcp     := mcp ops base
+below_vmctl   := vmctl desktop ops base
+below_desktop := desktop ops base
+below_ops     := ops base
+below_base    := base
+ldlibs_base   := jansson sqlite3 libcrypto
+ldlibs_ops    := $(ldlibs_base)
+ldlibs_cli    := $(ldlibs_base)
+ldlibs_mcp    := $(ldlibs_base)
+ldlibs_desktop := $(ldlibs_base) xcb xcb-xtest xcb-shm xcb-xfixes xcb-randr libpng
+ldlibs_vmctl  := $(LDLIBS_boxery-host)
+
+MAINS := $(foreach p,$(PROGS),$(MAIN_$(p)))
+TESTS := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
+FUZZ  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+SEL_TESTS := $(filter $(or $(T),%),$(TESTS))
+SEL_FUZZ  := $(filter $(or $(T),%),$(FUZZ))
+# helpers of tests: linked into every unit test
+TEST_SUPPORT := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/support/*.c))
+
+BINS := $(foreach p,$(PROGS),$(if $(wildcard $(MAIN_$(p))),$(O)/bin/$(p)))
+all: $(BINS)
+
+# -- objects and archives -----------------------------------------------------
+$(O)/obj/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# only this object knows the version, so a new commit rebuilds one file
+$(O)/obj/base/version.o: CPPFLAGS += -DVERSION='"$(VERSION)"'
+$(O)/obj/base/version.o: $(O)/version
+$(O)/version: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@
+
+# rebuild when compiler or flags change
+$(O)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CPPFLAGS) $(ALL_CFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(CPPFLAGS) $(ALL_CFLAGS)' > $@
+
+define layer_rule
+$(O)/lib/$(1).a: $$(patsubst %.c,$(O)/obj/%.o,$$(filter-out $(MAINS),$$(wildcard $(1)/*.c)))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$$(call say,AR)
+	$$(Q)ar rcs $$@ $$^
+endef
+$(foreach d,$(LAYERS),$(eval $(call layer_rule,$(d))))
+
+define prog_rule
+$(O)/bin/$(1): $(O)/obj/$(MAIN_$(1):.c=.o) $(call archive,$(LIBS_$(1)))
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(shell pkg-config --libs $(LDLIBS_$(1))) -lm
+endef
+$(foreach p,$(PROGS),$(eval $(call prog_rule,$(p))))
+
+# -- tests -----------------------------------------------------------------------
+layer_of = $(firstword $(subst _, ,$(1)))
+define test_rule
+$(O)/test/$(1): $(O)/obj/tests/unit/test_$(1).o $(TEST_SUPPORT) $(call archive,$(below_$(call layer_of,$(1))))
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(shell pkg-config --libs cmocka $(ldlibs_$(call layer_of,$(1)))) -lm
+endef
+$(foreach t,$(TESTS),$(eval $(call test_rule,$(t))))
+
+check: lint-layers check-unit
+check-unit: $(SEL_TESTS:%=$(O)/test/%) $(SEL_FUZZ:%=$(O)/replay/%)
+	@set -e; for t in $(SEL_TESTS); do echo "== $$t"; \
+		$(O)/test/$$t $(if $(F),'$(F)'); done
+	@set -e; for f in $(SEL_FUZZ); do echo "== replay $$f"; \
+		$(O)/replay/$$f tests/fuzz/corpus/$$f/*; done
+
+asan tsan:
+	+$(MAKE) MODE=$@ check-unit
+cov:
+	+$(MAKE) MODE=cov check-unit && gcovr -r . --object-directory build/cov
+
+# the same fuzz_*.c, driven by a plain main(): corpus replay on any compiler
+FUZZ_LIBS := $(call archive,mcp vmctl desktop ops base)
+FUZZ_LDLIBS = $(shell pkg-config --libs $(ldlibs_vmctl)) -lm
+define fuzz_rule
+$(O)/replay/$(1): $(O)/obj/tests/fuzz/fuzz_$(1).o $(O)/obj/tests/fuzz/replay.o $(FUZZ_LIBS)
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(FUZZ_LDLIBS)
+$(O)/fuzz/$(1): $(O)/obj/tests/fuzz/fuzz_$(1).o $(FUZZ_LIBS)
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) -fsanitize=fuzzer -o $$@ $$^ $$(ALL_LDFLAGS) $$(FUZZ_LDLIBS)
+endef
+$(foreach f,$(FUZZ),$(eval $(call fuzz_rule,$(f))))
+
+FUZZ_TIME ?= 60
+fuzz:
+	+$(MAKE) MODE=fuzz fuzz-run
+fuzz-run: $(SEL_FUZZ:%=$(O)/fuzz/%)
+	@set -e; for f in $(SEL_FUZZ); do mkdir -p $(O)/corpus/$$f; \
+		$(O)/fuzz/$$f -max_total_time=$(FUZZ_TIME) -max_len=65536 \
+		$(O)/corpus/$$f tests/fuzz/corpus/$$f; done
+
+# helper programs of integration tests and benches: tests/tools/NAME.c
+TOOLS := $(patsubst tests/tools/%.c,%,$(wildcard tests/tools/*.c))
+define tool_rule
+$(O)/tools/$(1): $(O)/obj/tests/tools/$(1).o $(call archive,vmctl desktop ops base)
+	@mkdir -p $$(@D)
+	$$(call say,LD)
+	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(FUZZ_LDLIBS)
+endef
+$(foreach t,$(TOOLS),$(eval $(call tool_rule,$(t))))
+tools: $(TOOLS:%=$(O)/tools/%)
+
+# -- static checks --------------------------------------------------------------
+SRCS := $(wildcard $(LAYERS:%=%/*.c) tests/*/*.c)
+lint-layers:
+	@sh tests/lint/layers.sh
+lint-style:
+	@sh tests/lint/style.sh
+tidy:
+	clang-tidy --quiet $(SRCS) -- $(CPPFLAGS) -std=gnu11
+analyze:
+	+$(MAKE) MODE=analyze WERROR=0 all
+cppcheck:
+	cppcheck --std=c11 --enable=warning,performance,portability --inline-suppr \
+		--error-exitcode=1 --quiet --force -I. $(LAYERS)
+lint: lint-layers lint-style cppcheck
+
+bench: all tools
+	@bash bench/run
+
+# -- install, housekeeping --------------------------------------------------------
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/boxery \
+		$(DESTDIR)$(PREFIX)/lib/systemd/user
+	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
+	cp -R --no-preserve=ownership guest $(DESTDIR)$(PREFIX)/share/boxery/
+	sed 's,@BINDIR@,$(PREFIX)/bin,' packaging/systemd/boxery-host.service.in \
+		> $(DESTDIR)$(PREFIX)/lib/systemd/user/boxery-host.service
+deps:
+	@echo apt-get install -y --no-install-recommends $(DEBS)
+deps-test:
+	@echo apt-get install -y --no-install-recommends $(DEBS_TEST)
+clean:
+	rm -rf build
+
+.PHONY: all check check-unit asan tsan cov fuzz fuzz-run tools lint lint-layers \
+	lint-style tidy analyze cppcheck bench install deps deps-test clean FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(shell find $(O)/obj -name '*.d' 2>/dev/null)

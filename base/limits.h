@@ -1,0 +1,52 @@
+/*
+ * limits.h - every cap, with its reason
+ *
+ * Units: _len bytes, _ms milliseconds, _count things, _px pixels.
+ */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+/* rpc: a frame carries a command or a slice of a stream; 1 MiB holds both. */
+#define LIMIT_RPC_FRAME_LEN (1024 * 1024)
+/* bytes in flight per stream before the reader grants credit */
+#define LIMIT_RPC_WINDOW_LEN (1024 * 1024)
+/* calls one client may have open: a runaway agent must not starve a person */
+#define LIMIT_CALLS_PER_CLIENT_COUNT 64
+#define LIMIT_CLIENTS_COUNT 256
+
+/* JSON that a peer sends us; deeper is never meant well */
+#define LIMIT_JSON_DEPTH 32
+
+/* RFC 1123 label */
+#define LIMIT_NAME_LEN 63
+
+/* file trees (vm_copy): a hostile guest must not exhaust us */
+#define LIMIT_PATH_LEN 4095
+#define LIMIT_PATH_DEPTH 64
+#define LIMIT_TREE_COUNT 200000
+#define LIMIT_TREE_MANIFEST_LEN (64 * 1024 * 1024)
+#define LIMIT_TREE_FILE_LEN (1LL << 40)
+
+/* vm_run: what an agent is shown, and what is kept for vm_read */
+#define LIMIT_RUN_SHOWN_LEN (16 * 1024)
+#define LIMIT_RUN_KEPT_LEN (64 * 1024 * 1024)
+/* text files read or edited whole */
+#define LIMIT_TEXT_LEN (8 * 1024 * 1024)
+#define LIMIT_TEXT_PAGE_LEN (64 * 1024)
+
+/* no answer to an MCP client takes longer: their timeouts start at 60 s */
+#define LIMIT_ANSWER_MS 45000
+
+/* desktop: X allows 32767; more than 8K is no desktop of ours */
+#define LIMIT_DESKTOP_SIDE_PX 8192
+#define LIMIT_IMAGE_LEN (16 * 1024 * 1024)
+#define LIMIT_TYPE_LEN (64 * 1024)
+
+/* VMs that agents own at once, unless configured */
+#define LIMIT_AGENT_VMS_COUNT 4
+
+/* an emulated guest on a busy host takes minutes to its sshd */
+#define LIMIT_BOOT_MS (10 * 60 * 1000)
+#define LIMIT_SSH_CONNECT_MS 60000
+
+#endif

@@ -1,0 +1,639 @@
+/*
+ * The rows. Order is the order of `boxery --help` and of tools/list; both
+ * must stay stable, so new rows go to the end of their group.
+ */
+#include "base/limits.h"
+#include "ops/op.h"
+
+#define END                                                                    \
+	{                                                                      \
+		.name = NULL                                                   \
+	}
+#define P_VM                                                                   \
+	{                                                                      \
+		.name = "vm", .type = OP_VM,                                   \
+		.flags = OP_REQUIRED | OP_POSITIONAL, .help = "Name of the VM" \
+	}
+#define P_SHOT                                                                 \
+	{                                                                      \
+		.name = "screenshot", .type = OP_BOOL, .flags = OP_MCP_ONLY,   \
+		.def = "false",                                                \
+		.help = "Also return a screenshot taken after the action"      \
+	}
+#define P_XY(req)                                                              \
+	{                                                                      \
+		.name = "x", .type = OP_INT, .flags = (req) | OP_POSITIONAL,   \
+		.max = LIMIT_DESKTOP_SIDE_PX - 1, .unit = "px",                \
+		.help = "Horizontal position in the full screenshot, from "    \
+			"its left edge"                                        \
+	},                                                                     \
+	{                                                                      \
+		.name = "y", .type = OP_INT, .flags = (req) | OP_POSITIONAL,   \
+		.max = LIMIT_DESKTOP_SIDE_PX - 1, .unit = "px",                \
+		.help = "Vertical position in the full screenshot, from its "  \
+			"top edge"                                             \
+	}
+#define P_MODS                                                                 \
+	{                                                                      \
+		.name = "modifiers", .type = OP_KEY,                           \
+		.help = "Modifier keys held meanwhile, such as ctrl+shift"     \
+	}
+
+static const char *const buttons[] = {"left", "middle", "right", "back",
+				      "forward", NULL};
+static const char *const shapes[] = {"small", "standard", "large", NULL};
+static const char *const directions[] = {"up", "down", "left", "right", NULL};
+
+static const struct op_param no_params[] = {END};
+
+/* -- machines -------------------------------------------------------------- */
+
+static const struct op_param vm_params[] = {P_VM, END};
+
+static const struct op_param new_params[] = {
+	{.name = "vm",
+	 .type = OP_NEW_VM,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .help = "Name of the new VM: letters a-z, digits and hyphens, at "
+		 "most 63, no hyphen at either end"},
+	{.name = "headless",
+	 .type = OP_BOOL,
+	 .def = "false",
+	 .help = "Without a desktop: boots the base image alone"},
+	{.name = "image",
+	 .type = OP_PATH,
+	 .flags = OP_CLI_ONLY,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "Boot this NoCloud cloud image (qcow2 or raw) instead of "
+		 "boxery's own"},
+	{.name = "shape",
+	 .type = OP_ENUM,
+	 .choices = shapes,
+	 .def = "\"standard\"",
+	 .help = "Size: small (1 CPU, 1 GiB, 8 GiB disk), standard (2 CPUs, "
+		 "2 GiB, 16 GiB disk) or large (4 CPUs, 8 GiB, 64 GiB disk)"},
+	{.name = "cpus",
+	 .type = OP_INT,
+	 .flags = OP_CLI_ONLY,
+	 .min = 1,
+	 .max = 64,
+	 .help = "Virtual CPUs, instead of the shape's"},
+	{.name = "memory",
+	 .type = OP_SIZE,
+	 .flags = OP_CLI_ONLY,
+	 .min = 256LL << 20,
+	 .max = 1LL << 40,
+	 .unit = "bytes",
+	 .help = "Memory, instead of the shape's, such as 4G"},
+	{.name = "disk",
+	 .type = OP_SIZE,
+	 .flags = OP_CLI_ONLY,
+	 .min = 1LL << 30,
+	 .max = 16LL << 40,
+	 .unit = "bytes",
+	 .help = "Disk size, instead of the shape's, such as 40G"},
+	END};
+
+static const struct op_param stop_params[] = {
+	P_VM,
+	{.name = "force",
+	 .type = OP_BOOL,
+	 .def = "false",
+	 .help = "Cut the power instead of asking the guest to shut down"},
+	END};
+
+static const struct op_param rm_params[] = {
+	P_VM,
+	{.name = "force",
+	 .type = OP_BOOL,
+	 .flags = OP_CLI_ONLY,
+	 .def = "false",
+	 .help = "Remove it though it is running"},
+	END};
+
+/* -- work in a machine ------------------------------------------------------ */
+
+static const struct op_param ssh_params[] = {
+	P_VM,
+	{.name = "argv",
+	 .type = OP_STRINGS,
+	 .flags = OP_REST | OP_CLI_ONLY,
+	 .help = "Command for the guest's shell, as ssh takes it"},
+	END};
+
+static const struct op_param run_params[] = {
+	P_VM,
+	{.name = "command",
+	 .type = OP_TEXT,
+	 .flags = OP_REQUIRED | OP_MCP_ONLY,
+	 .min = 1,
+	 .max = 128 * 1024,
+	 .help = "Shell command, run by bash as user agent"},
+	{.name = "argv",
+	 .type = OP_STRINGS,
+	 .flags = OP_REQUIRED | OP_REST | OP_CLI_ONLY,
+	 .min = 1,
+	 .help = "Program and its arguments; no word is interpreted"},
+	{.name = "cwd",
+	 .type = OP_PATH,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "Directory in the guest to run in; the home by default"},
+	{.name = "env",
+	 .type = OP_ENV,
+	 .help = "Environment variables to set"},
+	{.name = "stdin",
+	 .type = OP_TEXT,
+	 .flags = OP_MCP_ONLY,
+	 .max = 512 * 1024,
+	 .help = "Text for the command's standard input; empty by default"},
+	{.name = "timeout_s",
+	 .type = OP_NUMBER,
+	 .min = 1,
+	 .max = 24 * 3600,
+	 .unit = "s",
+	 .def = "3600",
+	 .help = "End the command after this time"},
+	END};
+
+static const struct op_param copy_params[] = {
+	{.name = "from",
+	 .type = OP_ENDPOINT,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "What to copy: local:PATH on the person's computer or "
+		 "VM:PATH in a guest (relative to its home); a directory is "
+		 "copied with all below it"},
+	{.name = "to",
+	 .type = OP_ENDPOINT,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "Where to: local:PATH or VM:PATH; an existing directory or "
+		 "a path that ends in / takes the copy under its own name"},
+	END};
+
+static const struct op_param read_params[] = {
+	P_VM,
+	{.name = "path",
+	 .type = OP_PATH,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "Text file in the guest, or run:ID for the whole output of "
+		 "a command run earlier"},
+	{.name = "offset",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = INT32_MAX,
+	 .def = "1",
+	 .help = "First line to return, counted from 1"},
+	{.name = "limit",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 10000,
+	 .def = "1000",
+	 .help = "How many lines at most"},
+	END};
+
+static const struct op_param write_params[] = {
+	P_VM,
+	{.name = "path",
+	 .type = OP_PATH,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "File in the guest; its directory must exist"},
+	{.name = "content",
+	 .type = OP_TEXT,
+	 .flags = OP_REQUIRED,
+	 .max = 512 * 1024,
+	 .help = "The whole new content"},
+	END};
+
+static const struct op_param edit_params[] = {
+	P_VM,
+	{.name = "path",
+	 .type = OP_PATH,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "Text file in the guest"},
+	{.name = "old",
+	 .type = OP_TEXT,
+	 .flags = OP_REQUIRED,
+	 .min = 1,
+	 .max = 256 * 1024,
+	 .help = "Exact text to replace; must occur exactly once unless all "
+		 "is true"},
+	{.name = "new",
+	 .type = OP_TEXT,
+	 .flags = OP_REQUIRED,
+	 .max = 256 * 1024,
+	 .help = "Text to put there"},
+	{.name = "all",
+	 .type = OP_BOOL,
+	 .def = "false",
+	 .help = "Replace every occurrence"},
+	END};
+
+/* -- the desktop -------------------------------------------------------------- */
+
+static const struct op_param shot_params[] = {
+	P_VM,
+	{.name = "region",
+	 .type = OP_REGION,
+	 .unit = "px",
+	 .help = "Only this part, at the desktop's full resolution: [x, y, "
+		 "width, height] in full-screenshot pixels"},
+	END};
+
+static const struct op_param click_params[] = {
+	P_VM,
+	P_XY(0),
+	{.name = "button",
+	 .type = OP_ENUM,
+	 .choices = buttons,
+	 .def = "\"left\"",
+	 .help = "Which button"},
+	{.name = "count",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 3,
+	 .def = "1",
+	 .help = "1 click, 2 double-click, 3 triple-click"},
+	P_MODS,
+	P_SHOT,
+	END};
+
+static const struct op_param move_params[] = {P_VM, P_XY(OP_REQUIRED), P_SHOT,
+					      END};
+
+static const struct op_param drag_params[] = {
+	P_VM,
+	{.name = "points",
+	 .type = OP_POINTS,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 2,
+	 .max = 1000,
+	 .unit = "px",
+	 .help = "Path of [x, y] points: pressed at the first, released at "
+		 "the last"},
+	{.name = "button",
+	 .type = OP_ENUM,
+	 .choices = buttons,
+	 .def = "\"left\"",
+	 .help = "Which button"},
+	P_MODS,
+	P_SHOT,
+	END};
+
+static const struct op_param scroll_params[] = {
+	P_VM,
+	{.name = "direction",
+	 .type = OP_ENUM,
+	 .choices = directions,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .help = "Where the view goes"},
+	{.name = "notches",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 100,
+	 .def = "3",
+	 .unit = "notches",
+	 .help = "Steps of the mouse wheel (not pixels)"},
+	{.name = "x",
+	 .type = OP_INT,
+	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
+	 .unit = "px",
+	 .help = "Move the pointer here first"},
+	{.name = "y",
+	 .type = OP_INT,
+	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
+	 .unit = "px",
+	 .help = "Move the pointer here first"},
+	P_MODS,
+	P_SHOT,
+	END};
+
+static const struct op_param type_params[] = {
+	P_VM,
+	{.name = "text",
+	 .type = OP_TEXT,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = LIMIT_TYPE_LEN,
+	 .help = "Text to type, in any script; a newline presses Return, a "
+		 "tab Tab"},
+	P_SHOT,
+	END};
+
+static const struct op_param key_params[] = {
+	P_VM,
+	{.name = "keys",
+	 .type = OP_KEY,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = 256,
+	 .help = "A chord of X keysym names joined by +, such as Return, "
+		 "ctrl+shift+t or alt+F4; several chords separated by spaces "
+		 "are pressed in order"},
+	{.name = "repeat",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 100,
+	 .def = "1",
+	 .help = "How often"},
+	P_SHOT,
+	END};
+
+static const struct op_param wait_params[] = {
+	{.name = "job",
+	 .type = OP_STRING,
+	 .flags = OP_POSITIONAL,
+	 .max = 32,
+	 .help = "Id of a call that went on (vm_new, vm_run, vm_copy); "
+		 "returns its result once it is done"},
+	{.name = "seconds",
+	 .type = OP_NUMBER,
+	 .min = 0,
+	 .max = 45,
+	 .unit = "s",
+	 .def = "30",
+	 .help = "Longest time to wait"},
+	{.name = "vm",
+	 .type = OP_VM,
+	 .help = "Without a job: wait until this VM is ready, or take its "
+		 "screenshot after the time"},
+	P_SHOT,
+	END};
+
+/* -- the host ------------------------------------------------------------------ */
+
+static const struct op_param build_params[] = {
+	{.name = "layers",
+	 .type = OP_LAYERS,
+	 .max = 256,
+	 .help = "Layers on top of the base: desktop, browser; by default "
+		 "desktop, and browser where KVM is"},
+	{.name = "if_missing",
+	 .type = OP_BOOL,
+	 .def = "false",
+	 .help = "Do nothing when an image of the same layers is there"},
+	END};
+
+#define AGENT_INPUT (OP_CHANGES | OP_AGENT | OP_PERSON)
+
+const struct op op_table[] = {
+	{.name = "vm_list",
+	 .verb = "ls",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_TABLE,
+	 .summary = "List the VMs and their state",
+	 .description =
+		 "Lists every VM with its state (running, off, creating, "
+		 "crashed, disk-full, broken), address, shape and who made "
+		 "it.",
+	 .params = no_params,
+	 .columns = "name,state,address,shape,image,owner"},
+	{.name = "vm_info",
+	 .verb = "info",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Show all that is known of a VM",
+	 .description = "Returns one VM's record: state, size, image and its "
+			"layers, network, host key, console log.",
+	 .params = vm_params},
+	{.name = "vm_new",
+	 .verb = "new",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Create a VM with a desktop and wait until it is ready",
+	 .description =
+		 "Creates a virtual machine from the base image, boots it and "
+		 "waits until it answers. When that takes longer than a call "
+		 "may, the answer holds a job id for vm_wait.",
+	 .params = new_params},
+	{.name = "vm_start",
+	 .verb = "start",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_AGENT | OP_PERSON | OP_IDEMPOTENT |
+		  OP_LOCKS_VM,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Boot a VM and wait until it is ready",
+	 .description = "Boots a VM that is off and waits until it answers.",
+	 .params = vm_params},
+	{.name = "vm_stop",
+	 .verb = "stop",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_PERSON |
+		  OP_IDEMPOTENT | OP_LOCKS_VM,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Shut a VM down",
+	 .description = "Asks the guest to shut down and cuts the power when "
+			"it does not. Unsaved work in its programs is lost.",
+	 .params = stop_params},
+	{.name = "vm_rm",
+	 .verb = "rm",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_PERSON |
+		  OP_LOCKS_VM,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Remove a VM and its disk for good",
+	 .description = "Removes a VM, its disk and its keys. An agent may "
+			"remove only VMs that an agent created.",
+	 .params = rm_params},
+
+	{.name = "vm_ssh",
+	 .verb = "ssh",
+	 .kind = OP_INTERACTIVE,
+	 .flags = OP_CHANGES | OP_PERSON | OP_LOCAL,
+	 .result = OP_RESULT_NONE,
+	 .summary = "Open a shell in a VM",
+	 .description =
+		 "Runs OpenSSH with boxery's own configuration only: the VM's "
+		 "pinned host key, its own client key, no agent and no X11 "
+		 "forwarding, nothing of ~/.ssh.",
+	 .params = ssh_params},
+	{.name = "vm_run",
+	 .verb = "run",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_PERSON |
+		  OP_OPEN_WORLD,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Run a command in a VM",
+	 .description =
+		 "Runs a command in the guest and returns its exit status and "
+		 "output. Long output is cut to its head and tail; the whole "
+		 "is read with vm_read and the path run:ID that the answer "
+		 "names. A command that runs longer than a call may goes on; "
+		 "the answer then holds a job id for vm_wait.",
+	 .params = run_params},
+	{.name = "vm_copy",
+	 .verb = "cp",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Copy files and trees between this computer and VMs",
+	 .description =
+		 "Copies a file or a directory tree between the person's "
+		 "computer (local:PATH, confined to the directory the server "
+		 "was started for) and a VM (VM:PATH), or between VMs. Modes, "
+		 "times and symbolic links are kept. Running it again goes on "
+		 "where it stopped.",
+	 .params = copy_params},
+	{.name = "vm_read",
+	 .verb = NULL,
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT,
+	 .result = OP_RESULT_TEXT,
+	 .summary = "Read a text file in a VM, or the output of a command",
+	 .description = "Returns lines of a text file in the guest, or of the "
+			"kept output of a vm_run (path run:ID).",
+	 .params = read_params},
+	{.name = "vm_write",
+	 .verb = NULL,
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_IDEMPOTENT,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Write a text file in a VM",
+	 .description = "Replaces or makes a file in the guest, whole or not "
+			"at all.",
+	 .params = write_params},
+	{.name = "vm_edit",
+	 .verb = NULL,
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Replace text in a file in a VM",
+	 .description = "Replaces an exact piece of text in a guest's file.",
+	 .params = edit_params},
+
+	{.name = "vm_screenshot",
+	 .verb = "screenshot",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "See a VM's desktop",
+	 .description =
+		 "Returns the desktop as an image with the mouse pointer "
+		 "drawn. Coordinates of all mouse tools are pixels of this "
+		 "full image, whatever region was asked for.",
+	 .params = shot_params},
+	{.name = "vm_click",
+	 .verb = "click",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Click the mouse on a VM's desktop",
+	 .description = "Moves the pointer to x, y (or leaves it where it is) "
+			"and clicks, once, twice or three times.",
+	 .params = click_params},
+	{.name = "vm_move",
+	 .verb = "move",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_IDEMPOTENT,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Move the mouse pointer on a VM's desktop",
+	 .description = "Moves the pointer without pressing a button.",
+	 .params = move_params},
+	{.name = "vm_drag",
+	 .verb = "drag",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Drag with the mouse on a VM's desktop",
+	 .description = "Presses at the first point, moves along the others "
+			"and releases at the last.",
+	 .params = drag_params},
+	{.name = "vm_scroll",
+	 .verb = "scroll",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Scroll with the mouse wheel on a VM's desktop",
+	 .description = "Turns the wheel by notches, at x, y or where the "
+			"pointer is.",
+	 .params = scroll_params},
+	{.name = "vm_type",
+	 .verb = "type",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Type text on a VM's desktop",
+	 .description = "Types text into the focused window, in any script.",
+	 .params = type_params},
+	{.name = "vm_key",
+	 .verb = "key",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Press keys on a VM's desktop",
+	 .description = "Presses a key or a chord by X keysym names.",
+	 .params = key_params},
+	{.name = "vm_wait",
+	 .verb = "wait",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Wait for a job, for a VM, or for a time",
+	 .description =
+		 "Waits for a call that went on in the background and returns "
+		 "its result; or until a VM is ready; or just waits.",
+	 .params = wait_params},
+
+	{.name = "init",
+	 .verb = "init",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_PERSON | OP_IDEMPOTENT,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Set this host up: folders, libvirt connection, network",
+	 .description = "Makes boxery's folders and its network in libvirt. "
+			"May be run again at any time.",
+	 .params = no_params},
+	{.name = "doctor",
+	 .verb = "doctor",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_PERSON,
+	 .result = OP_RESULT_TABLE,
+	 .summary = "Say what is missing on this host and what mends it",
+	 .description = "Checks programs, libvirt, permissions, folders, "
+			"network, images and disk space.",
+	 .params = no_params,
+	 .columns = "check,ok,detail"},
+	{.name = "build_base",
+	 .verb = "build-base",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_PERSON,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Build the guest image",
+	 .description =
+		 "Builds Debian 12 with mmdebstrap from this host's own apt "
+		 "configuration, with boxery's layers. VMs made before keep "
+		 "the image they were made from.",
+	 .params = build_params},
+	{.name = "service_status",
+	 .verb = "service status",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_PERSON,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Show whether the service runs",
+	 .description = "Never starts it.",
+	 .params = no_params},
+	{.name = "service_stop",
+	 .verb = "service stop",
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_PERSON | OP_IDEMPOTENT,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Stop the service; VMs run on",
+	 .description = "Running calls are given a moment to end.",
+	 .params = no_params},
+	{.name = "service_restart",
+	 .verb = "service restart",
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_PERSON | OP_IDEMPOTENT | OP_LOCAL,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Stop the service and start it again; VMs run on",
+	 .description = "For a new version of boxery.",
+	 .params = no_params},
+};
+
+const unsigned op_count = sizeof(op_table) / sizeof(op_table[0]);

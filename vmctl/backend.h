@@ -1,0 +1,80 @@
+/*
+ * backend.h - what makes machines: one vtable, one file per backend
+ *
+ * Shapes:  a backend knows machines by their VM name; paths, connection and
+ *          network are its own business. Specifications are borrowed.
+ * Errors:  ERR_UNAVAILABLE with the command that mends it when the
+ *          hypervisor cannot be reached.
+ * Threads: any; calls block (libvirt), so never from a guest's thread.
+ */
+#ifndef VMCTL_BACKEND_H
+#define VMCTL_BACKEND_H
+
+#include "base/deadline.h"
+#include "base/err.h"
+#include "base/home.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum machine_state {
+	MACHINE_ABSENT,	 /* the hypervisor does not know it */
+	MACHINE_OFF,
+	MACHINE_RUNNING,
+	MACHINE_PAUSED,
+	MACHINE_CRASHED,
+	MACHINE_NOSPACE, /* paused by QEMU on ENOSPC */
+};
+const char *machine_state_name(enum machine_state s);
+
+struct machine_spec {
+	const char *name;
+	const char *uuid;
+	unsigned cpus;
+	uint64_t memory_len;
+	const char *disk_path;	  /* qcow2 overlay */
+	const char *seed_path;	  /* NoCloud disk */
+	const char *console_path; /* serial log */
+	const char *mac;
+	const char *address;	  /* the address its lease will have */
+	bool uefi;
+};
+
+struct backend;
+struct backend_ops {
+	const char *name;
+	/* Host set-up that `init` asks for: network, pools. Idempotent. */
+	int (*init)(struct backend *b, struct err *e);
+	/* Problems as sentences with the mending command, through say(). */
+	int (*doctor)(struct backend *b,
+		      void (*say)(void *ctx, bool ok, const char *text),
+		      void *ctx, struct err *e);
+	bool (*accelerated)(struct backend *b); /* KVM, not emulation */
+	int (*define)(struct backend *b, const struct machine_spec *s,
+		      struct err *e);
+	int (*start)(struct backend *b, const char *name, struct err *e);
+	/* force: power off at once; else ACPI and the deadline, then force. */
+	int (*stop)(struct backend *b, const char *name, bool force,
+		    struct deadline d, struct err *e);
+	int (*undefine)(struct backend *b, const char *name, struct err *e);
+	int (*state)(struct backend *b, const char *name,
+		     enum machine_state *ret, struct err *e);
+	/* Each machine of this home that the hypervisor knows. */
+	int (*list)(struct backend *b,
+		    void (*each)(void *ctx, const char *name,
+				 enum machine_state s),
+		    void *ctx, struct err *e);
+	/* A MAC and an address nobody of this home has. `taken` decides. */
+	int (*pick_address)(struct backend *b, const char *mac,
+			    bool (*taken)(void *ctx, const char *address),
+			    void *ctx, char ret_address[16], struct err *e);
+	void (*free)(struct backend *b);
+};
+struct backend {
+	const struct backend_ops *ops;
+};
+
+int backend_libvirt_new(const struct home *h, struct backend **ret,
+			struct err *e) __attribute__((warn_unused_result));
+
+#endif

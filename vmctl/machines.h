@@ -1,0 +1,52 @@
+/*
+ * machines.h - the living side of each VM: its guest connection, its desktop,
+ * and the lock that lets one changing operation at a time work on it
+ *
+ * Shapes:  machines_get() gives a borrowed struct machine that lives as long
+ *          as the service; a removed VM's is emptied, not freed.
+ * Errors:  ERR_NOT_FOUND unknown VM; ERR_STATE "NAME is off (boxery start
+ *          NAME)"; ERR_BUSY "NAME is busy with X".
+ * Threads: any.
+ */
+#ifndef VMCTL_MACHINES_H
+#define VMCTL_MACHINES_H
+
+#include "base/deadline.h"
+#include "base/err.h"
+#include "vmctl/service.h"
+
+struct machine;
+struct guest;
+struct desktop;
+
+struct machines *machines_new(struct service *s);
+void machines_free(struct machines *m);
+
+/* Scope (call_may_use_vm) and existence are checked here, for all handlers. */
+int machines_get(struct machines *m, const struct call *c, const char *name,
+		 struct machine **ret, struct err *e)
+	__attribute__((warn_unused_result));
+/* One changing operation: `what` is shown to others as "busy with WHAT". */
+int machine_lock(struct machine *m, const char *what, struct err *e)
+	__attribute__((warn_unused_result));
+void machine_unlock(struct machine *m);
+/* The guest of a running VM; ERR_STATE when it is off. Borrowed. */
+int machine_guest(struct machine *m, struct guest **ret, struct err *e)
+	__attribute__((warn_unused_result));
+/* The VM stopped or is gone: drop sessions and desktop. */
+void machine_drop(struct machine *m);
+const char *machine_name(const struct machine *m);
+
+/* The desktop slot belongs to vmctl/ops_desktop.c: it stores what it
+ * connected, guarded by its lock; drop() is called by machine_drop. */
+struct machine_desktop {
+	void *state;
+	void (*drop)(void *state);
+};
+struct machine_desktop *machine_desktop_lock(struct machine *m,
+					     struct deadline d,
+					     struct err *e)
+	__attribute__((warn_unused_result));
+void machine_desktop_unlock(struct machine *m);
+
+#endif

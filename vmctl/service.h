@@ -1,0 +1,34 @@
+/*
+ * service.h - what all handlers share, and the table of handlers
+ *
+ * Shapes:  one struct service per process. Members are set before the first
+ *          call and read-only after; what they point to locks itself.
+ * Threads: docs/THREADS.md has the lock order.
+ */
+#ifndef VMCTL_SERVICE_H
+#define VMCTL_SERVICE_H
+
+#include "base/home.h"
+#include "vmctl/call.h"
+
+struct backend;
+struct registry; /* vmctl/registry.h: records, in the database */
+struct machines; /* vmctl/machines.h: what is alive, per VM */
+struct jobs;	 /* vmctl/job.h */
+struct db;
+
+struct service {
+	struct home home;
+	struct db *db;
+	struct backend *backend;
+	struct registry *registry;
+	struct machines *machines;
+	struct jobs *jobs;
+	char *guest_dir; /* guest/: recipe and layers */
+};
+
+/* The handler of a row, or NULL (OP_LOCAL rows). One table, in handlers.c;
+ * a unit test holds it against op_table. */
+call_handler *service_handler(const struct op *op);
+
+#endif

@@ -21,6 +21,8 @@ import threading
 import time
 
 CALL_TIMEOUT_S = 120
+# no two of these look alike, so that the word can also be read off the picture
+LETTERS = "ACEFHKLMNPRTUWXY"
 
 
 class Server:
@@ -131,7 +133,8 @@ def main():
     parser.add_argument("--word", default=None,
                         help="the word to write; random when absent")
     options = parser.parse_args()
-    word = options.word or secrets.token_hex(6)
+    word = options.word or "".join(
+        secrets.choice(LETTERS) for _ in range(10))
 
     with tempfile.TemporaryDirectory(prefix="boxery-demo-") as folder:
         server = Server([options.server, "--vm", options.vm,

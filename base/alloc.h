@@ -27,6 +27,9 @@ char *alloc_printf(const char *fmt, ...) ALLOC_ATTR
 	__attribute__((format(printf, 1, 2)));
 char *alloc_vprintf(const char *fmt, va_list ap) ALLOC_ATTR;
 
+/* For what a library failed to allocate: the message, then abort. */
+void alloc_fail(const char *why) __attribute__((noreturn));
+
 #define ALLOC_NEW(type) ((type *)alloc_zero(sizeof(type)))
 
 #endif

@@ -21,6 +21,7 @@
 
 struct deadline {
 	int64_t at_ms;
+	int64_t given_ms; /* what deadline_in_ms() was asked for: for messages */
 };
 
 int64_t deadline_now_ms(void);

@@ -2,8 +2,10 @@
  * err.h - what went wrong, for the caller that must answer for it
  *
  * Shapes:  struct err lives on the caller's stack, zeroed (`struct err e =
- *          {0}`). The first err_set() wins the code; err_wrap() adds context
- *          in front on the way up. A NULL err is allowed everywhere.
+ *          {0}`). err_set() and err_sys() replace what it held (a retry
+ *          may succeed or fail otherwise; clean-up that must not hide the
+ *          cause passes NULL); err_wrap() keeps the code and adds context in
+ *          front on the way up. A NULL err is allowed everywhere.
  * Units:   err_exit_status() is a process exit status, err_jsonrpc() a
  *          JSON-RPC code, err_http() an HTTP status.
  * Errors:  messages are one line and say what to do next; bytes from a guest

@@ -1,7 +1,8 @@
 /*
  * limits.h - every cap, with its reason
  *
- * Units: _len bytes, _ms milliseconds, _count things, _px pixels.
+ * Units:   _len bytes, _ms milliseconds, _count things, _px pixels.
+ * Threads: constants.
  */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H

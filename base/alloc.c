@@ -13,8 +13,7 @@ void alloc_fail(const char *why)
 	/* no stdio: it may want memory itself */
 	if (write(STDERR_FILENO, "boxery: ", 8) < 0 ||
 	    write(STDERR_FILENO, why, strlen(why)) < 0 ||
-	    write(STDERR_FILENO, "
-", 1) < 0)
+	    write(STDERR_FILENO, "\n", 1) < 0)
 		_exit(134);
 	abort();
 }

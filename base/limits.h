@@ -14,6 +14,36 @@
 /* calls one client may have open: a runaway agent must not starve a person */
 #define LIMIT_CALLS_PER_CLIENT_COUNT 64
 #define LIMIT_CLIENTS_COUNT 256
+/* calls of all clients, each a thread in the service */
+#define LIMIT_CALLS_COUNT 512
+/* VMs that one server may be scoped to */
+#define LIMIT_SCOPE_COUNT 64
+/* a client says who it is at once, or is no client of ours */
+#define LIMIT_HELLO_MS 10000
+/* queued for a client that does not read: over the first mark its streams
+ * wait, over the second it is not read from either */
+#define LIMIT_OUT_STREAM_LEN (2 * 1024 * 1024)
+#define LIMIT_OUT_LEN (4 * 1024 * 1024)
+/* an ordinary call; jobs have DEADLINE_MAX_MS */
+#define LIMIT_CALL_MS (10 * 60 * 1000)
+/* results of jobs kept for vm_wait */
+#define LIMIT_JOBS_COUNT 256
+#define LIMIT_JOB_KEPT_MS (6 * 3600 * 1000)
+#define LIMIT_JOBS_KEPT_LEN (32 * 1024 * 1024)
+/* the service comes up, and goes down, within */
+#define LIMIT_SERVICE_START_MS 10000
+#define LIMIT_SERVICE_STOP_MS 15000
+/* logs are renamed away (one generation kept) when they grow over */
+#define LIMIT_LOG_LEN (4 * 1024 * 1024)
+#define LIMIT_AUDIT_LEN (16 * 1024 * 1024)
+
+/* parameters that state no length of their own */
+#define LIMIT_STRING_LEN 4096
+/* Linux takes 128 KiB in one argument of exec (MAX_ARG_STRLEN); all of them
+ * must fit one frame beside the rest of the call */
+#define LIMIT_ARG_LEN (128 * 1024 - 1)
+#define LIMIT_ARGS_LEN (512 * 1024)
+#define LIMIT_ARGS_COUNT 4096
 
 /* JSON that a peer sends us; deeper is never meant well */
 #define LIMIT_JSON_DEPTH 32

@@ -55,6 +55,9 @@ struct client_io {
 int client_connect(const struct client_opts *o, struct client **ret,
 		   struct err *e) __attribute__((warn_unused_result));
 void client_free(struct client *c);
+/* Is the service still at the other end? A look at a connection that lay idle;
+ * it waits for nothing. */
+bool client_is_alive(const struct client *c);
 /*
  * Validate, call, pump streams until the result. For a local: endpoint of
  * vm_copy the local side is read or written here (ops/localtree).

@@ -466,7 +466,8 @@ const struct op op_table[] = {
 		 "is read with vm_read and the path run:ID that the answer "
 		 "names. A command that runs longer than a call may goes on; "
 		 "the answer then holds a job id for vm_wait.",
-	 .params = run_params},
+	 .params = run_params,
+	 .guest_text = "stdout,stderr"},
 	{.name = "vm_copy",
 	 .verb = "cp",
 	 .kind = OP_JOB,
@@ -488,7 +489,8 @@ const struct op op_table[] = {
 	 .summary = "Read a text file in a VM, or the output of a command",
 	 .description = "Returns lines of a text file in the guest, or of the "
 			"kept output of a vm_run (path run:ID).",
-	 .params = read_params},
+	 .params = read_params,
+	 .guest_text = "text"},
 	{.name = "vm_write",
 	 .verb = NULL,
 	 .kind = OP_CALL,
@@ -578,7 +580,8 @@ const struct op op_table[] = {
 	 .description =
 		 "Waits for a call that went on in the background and returns "
 		 "its result; or until a VM is ready; or just waits.",
-	 .params = wait_params},
+	 .params = wait_params,
+	 .guest_text = "stdout,stderr"},
 
 	{.name = "init",
 	 .verb = "init",

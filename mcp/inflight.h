@@ -1,0 +1,41 @@
+/*
+ * inflight.h - the calls of one client that are not answered yet
+ *
+ * Shapes:  a call is known by its request's id (1 and "1" are two ids). It is
+ *          begun where requests are read, cancelled from there, and ended by
+ *          the thread that ran it.
+ * Units:   counts.
+ * Errors:  ERR_EXISTS for an id in use, ERR_LIMIT for too many calls.
+ * Threads: any.
+ */
+#ifndef MCP_INFLIGHT_H
+#define MCP_INFLIGHT_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct inflight;
+struct inflight_call;
+
+int inflight_new(struct inflight **ret, struct err *e)
+	__attribute__((warn_unused_result));
+void inflight_free(struct inflight *f); /* when nothing is in flight */
+
+int inflight_begin(struct inflight *f, const json_t *id,
+		   struct inflight_call **ret, struct err *e)
+	__attribute__((warn_unused_result));
+void inflight_end(struct inflight *f, struct inflight_call *c);
+/* Tell the call with that id to stop; one that is unknown has ended. */
+void inflight_cancel(struct inflight *f, const json_t *id);
+
+/* An eventfd that becomes readable when the call is cancelled. */
+int inflight_cancel_fd(const struct inflight_call *c);
+bool inflight_is_cancelled(const struct inflight_call *c);
+
+unsigned inflight_count(struct inflight *f);
+/* An eventfd that counts up at each inflight_end(). */
+int inflight_ended_fd(const struct inflight *f);
+
+#endif

@@ -1,0 +1,61 @@
+#include "mcp/protocol_legacy.h"
+
+#include "base/cleanup.h"
+
+#include <string.h>
+
+static const char *const versions[] = {"2025-11-25", "2025-06-18",
+				       "2025-03-26", "2024-11-05"};
+
+/* The client's version when we speak it, else our newest: it may then leave. */
+static const char *negotiate(const char *asked)
+{
+	for (size_t i = 0; i < ARRAY_COUNT(versions); i++) {
+		if (strcmp(versions[i], asked) == 0)
+			return versions[i];
+	}
+	return versions[0];
+}
+
+static int read_initialize(struct protocol_legacy *state,
+			   const struct protocol_server *server,
+			   const struct jsonrpc_msg *m, struct ask *ret,
+			   struct jsonrpc_fault *f)
+{
+	const char *asked = json_string_value(
+		json_object_get(m->params, "protocolVersion"));
+	json_t *r;
+
+	if (!asked)
+		return jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS,
+					 "protocolVersion: must be a string "
+					 "such as %s", versions[0]);
+	state->version = negotiate(asked);
+	r = json_object();
+	json_object_set_new(r, "protocolVersion", json_string(state->version));
+	json_object_set_new(r, "capabilities", protocol_capabilities());
+	json_object_set_new(r, "serverInfo", protocol_server_info(server));
+	json_object_set_new(r, "instructions",
+			    json_string(server->instructions));
+	ret->kind = ASK_HELLO;
+	ret->result = r;
+	return 0;
+}
+
+int protocol_legacy_read(struct protocol_legacy *state,
+			 const struct protocol_server *server,
+			 const struct jsonrpc_msg *m, struct ask *ret,
+			 struct jsonrpc_fault *f)
+{
+	int rc = protocol_read_common(m, ret, f);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (strcmp(m->method, "initialize") == 0)
+		return read_initialize(state, server, m, ret, f);
+	if (strcmp(m->method, "ping") == 0) {
+		ret->kind = ASK_PING;
+		return 0;
+	}
+	return protocol_unknown_method(m, f);
+}

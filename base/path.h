@@ -48,7 +48,12 @@ int path_read_file(const char *path, size_t cap, char **ret_data,
  * removed, never followed. */
 int path_remove_tree(const char *path, struct err *e)
 	__attribute__((warn_unused_result));
-/* Is path (real, symlinks resolved) equal to or beneath dir (real)? */
+/* path with symlinks resolved, as realpath(3), but parts that do not exist
+ * (yet) are kept, and a dangling link is followed to what it names. NULL with
+ * errno when it cannot be told. free() */
+char *path_real(const char *path);
+/* Is path (real, symlinks resolved) equal to or beneath dir (real)?
+ * By path_real(): either may not exist yet. */
 bool path_is_beneath(const char *path, const char *dir);
 
 #endif

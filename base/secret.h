@@ -21,6 +21,7 @@ struct secret *secret_copy(const void *p, size_t len)
 	__attribute__((returns_nonnull));
 void secret_free(struct secret *s);
 void *secret_bytes(struct secret *s);
+const void *secret_const_bytes(const struct secret *s);
 size_t secret_len(const struct secret *s);
 bool secret_equal(const struct secret *a, const struct secret *b);
 void secret_wipe(void *p, size_t len); /* for buffers that held one */

@@ -1,0 +1,131 @@
+#include "base/home.h"
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/crypto.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DATA_ROOT "/var/lib/boxery"
+#define SOCKET_LEN (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
+/* hex digits of the hash in the instance: 32 bits tell one person's few homes
+ * apart, and libvirt's names stay readable */
+#define INSTANCE_HEX 8
+
+static char *home_of_person(struct err *e)
+{
+	const char *home = secure_getenv("HOME");
+	char text[4096];
+	struct passwd pw;
+	struct passwd *found = NULL;
+	int rc;
+
+	if (home && home[0] == '/')
+		return alloc_str(home);
+	if (home && home[0]) {
+		err_set(e, ERR_INVALID, "HOME is %s: must be an absolute path",
+			home);
+		return NULL;
+	}
+	rc = getpwuid_r(getuid(), &pw, text, sizeof(text), &found);
+	if (found && pw.pw_dir && pw.pw_dir[0] == '/')
+		return alloc_str(pw.pw_dir);
+	errno = rc ? rc : ENOENT;
+	err_sys(e, "uid %u has no home folder: set HOME or BOXERY_HOME",
+		(unsigned)getuid());
+	return NULL;
+}
+
+static int default_places(struct home *h, struct err *e)
+{
+	autofree char *home = home_of_person(e);
+
+	if (!home)
+		return -1;
+	h->config = path_join(home, ".config/boxery");
+	h->state = path_join(home, ".local/state/boxery");
+	h->data = alloc_printf("%s/%u", DATA_ROOT, (unsigned)getuid());
+	h->instance = alloc_printf("u%u", (unsigned)getuid());
+	h->run = path_join(h->state, "run");
+	return 0;
+}
+
+static int relocated_places(struct home *h, const char *dir, struct err *e)
+{
+	char hex[CRYPTO_SHA256_HEX_SIZE];
+
+	if (dir[0] != '/')
+		return err_set(e, ERR_INVALID,
+			       "BOXERY_HOME is %s: must be an absolute path",
+			       dir);
+	/* before the folder exists and after, the same name */
+	autofree char *real = path_real(dir);
+	if (!real)
+		return err_sys(e, "BOXERY_HOME is %s", dir);
+	if (crypto_sha256_hex(real, strlen(real), hex, e) < 0)
+		return -1;
+	h->instance = alloc_printf("h%.*s", INSTANCE_HEX, hex);
+	h->relocated = alloc_str(dir);
+	for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
+		h->relocated[len - 1] = '\0';
+	h->config = path_join(h->relocated, "config");
+	h->state = path_join(h->relocated, "state");
+	h->data = path_join(h->relocated, "data");
+	h->run = path_join(h->relocated, "run");
+	return 0;
+}
+
+int home_init(struct home *h, const char *dir, struct err *e)
+{
+	struct home out = {0};
+	int rc;
+
+	if (!dir)
+		dir = secure_getenv("BOXERY_HOME");
+	rc = dir && dir[0] ? relocated_places(&out, dir, e)
+			   : default_places(&out, e);
+	if (rc == 0) {
+		out.socket = path_join(out.run, "host.sock");
+		out.db = path_join(out.state, "boxery.db");
+		if (strlen(out.socket) > SOCKET_LEN)
+			rc = err_set(e, ERR_INVALID,
+				     "%s: a socket's path may have %zu bytes, "
+				     "this one has %zu: set BOXERY_HOME to a "
+				     "shorter path",
+				     out.socket, SOCKET_LEN,
+				     strlen(out.socket));
+	}
+	if (rc < 0) {
+		home_finish(&out);
+		return -1;
+	}
+	*h = out;
+	return 0;
+}
+
+void home_finish(struct home *h)
+{
+	free(h->config);
+	free(h->state);
+	free(h->data);
+	free(h->run);
+	free(h->socket);
+	free(h->db);
+	free(h->instance);
+	free(h->relocated);
+	*h = (struct home){0};
+}
+
+int home_make_dirs(const struct home *h, struct err *e)
+{
+	if (path_make_dirs(h->config, 0700, e) < 0 ||
+	    path_make_dirs(h->state, 0700, e) < 0 ||
+	    path_make_dirs(h->run, 0700, e) < 0)
+		return -1;
+	return 0;
+}

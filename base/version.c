@@ -1,0 +1,6 @@
+#include "base/version.h"
+
+const char *version_string(void)
+{
+	return VERSION;
+}

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,10 +17,33 @@
 #define CONNECT_S 5
 
 /*
- * One write that does not block, whatever the fd: sockets say so per call; a
- * blocking pipe that poll(2) found writable takes PIPE_BUF bytes at once.
+ * write(2) with SIGPIPE kept from this thread: blocked meanwhile, and one that
+ * came of this write taken back, unless one was pending before.
  */
-static ssize_t write_some(int fd, const void *p, size_t len)
+static ssize_t write_quietly(int fd, const void *p, size_t len)
+{
+	const struct timespec now = {0};
+	sigset_t pipe_set, old, pending;
+	ssize_t n;
+	int saved;
+
+	sigemptyset(&pipe_set);
+	sigaddset(&pipe_set, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe_set, &old);
+	n = write(fd, p, len);
+	saved = errno;
+	if (n < 0 && saved == EPIPE && !sigismember(&pending, SIGPIPE)) {
+		while (sigtimedwait(&pipe_set, NULL, &now) < 0 &&
+		       errno == EINTR)
+			;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = saved;
+	return n;
+}
+
+ssize_t fd_write_some(int fd, const void *p, size_t len)
 {
 	ssize_t n = send(fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	int flags;
@@ -28,9 +53,10 @@ static ssize_t write_some(int fd, const void *p, size_t len)
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0)
 		return -1;
+	/* that much a blocking pipe takes at once when it takes anything */
 	if (!(flags & O_NONBLOCK) && len > PIPE_BUF)
 		len = PIPE_BUF;
-	return write(fd, p, len);
+	return write_quietly(fd, p, len);
 }
 
 int fd_write_all(int fd, const void *p, size_t len, struct deadline d,
@@ -44,7 +70,7 @@ int fd_write_all(int fd, const void *p, size_t len, struct deadline d,
 
 		if (deadline_poll(&pf, 1, d, "writing", e) < 0)
 			return -1;
-		n = write_some(fd, at, len);
+		n = fd_write_some(fd, at, len);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (n < 0)

@@ -14,6 +14,9 @@
 
 #include <sys/types.h>
 
+/* One write(2) that neither waits, on a socket, a pipe that poll(2) found
+ * writable or a non-blocking fd, nor raises SIGPIPE: bytes, or -1 with errno. */
+ssize_t fd_write_some(int fd, const void *p, size_t len);
 int fd_write_all(int fd, const void *p, size_t len, struct deadline d,
 		 struct err *e) __attribute__((warn_unused_result));
 int fd_read_all(int fd, void *p, size_t len, struct deadline d, struct err *e)

@@ -1,11 +1,12 @@
 /*
  * A line is built on the stack, then written whole under a mutex: poll(2)
  * first, because a pipe with room has at least PIPE_BUF bytes of it, so one
- * writev() of less than that neither blocks nor mixes with another line. The
+ * write of less than that neither blocks nor mixes with another line. The
  * mutex keeps two threads from using the same room; nothing under it waits.
  */
 #include "base/log.h"
 
+#include "base/fd.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -16,12 +17,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LINE_SIZE 2048
 #define CUT_MARK " [cut]"
+
+_Static_assert(LINE_SIZE <= PIPE_BUF, "a line must fit a pipe's atomic write");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int log_fd = STDERR_FILENO;
@@ -64,32 +66,26 @@ static size_t put_prefix(char *ret, size_t size, enum log_level level)
 	return n > 0 ? at + (size_t)n : at;
 }
 
-static void write_line(const struct iovec *iov, int count)
+static void write_line(const char *line, size_t len)
 {
 	struct pollfd p = {.fd = log_fd, .events = POLLOUT};
-	ssize_t n;
 
 	if (poll(&p, 1, 0) != 1 || p.revents != POLLOUT)
 		return;
-	do {
-		n = writev(log_fd, iov, count);
-	} while (n < 0 && errno == EINTR);
+	while (fd_write_some(log_fd, line, len) < 0 && errno == EINTR)
+		;
 }
 
 void log_at(enum log_level level, const char *fmt, ...)
 {
 	char draft[LINE_SIZE];
-	char text[LINE_SIZE];
-	char prefix[96];
-	struct iovec iov[4];
-	int count = 0;
+	char line[LINE_SIZE];
+	const size_t end = sizeof(line) - sizeof(CUT_MARK "\n");
 	int saved = errno;
-	size_t len, shown;
+	size_t len, at;
 	va_list ap;
 	int n;
 
-	_Static_assert(sizeof(text) + sizeof(prefix) + 8 < PIPE_BUF,
-		       "a line must fit a pipe's atomic write");
 	if ((int)level > atomic_load(&log_level))
 		return;
 	errno = saved; /* for %m */
@@ -101,17 +97,17 @@ void log_at(enum log_level level, const char *fmt, ...)
 	len = strlen(draft);
 	while (len > 0 && draft[len - 1] == '\n')
 		len--;
-	shown = utf8_escape(text, sizeof(text), draft, len);
 
 	pthread_mutex_lock(&lock);
-	iov[count++] = (struct iovec){
-		prefix, put_prefix(prefix, sizeof(prefix), level)};
-	iov[count++] = (struct iovec){text, shown};
-	if ((size_t)n >= sizeof(draft) || shown + 8 > sizeof(text))
-		iov[count++] = (struct iovec){(char[]){CUT_MARK},
-					      sizeof(CUT_MARK) - 1};
-	iov[count++] = (struct iovec){(char[]){"\n"}, 1};
-	write_line(iov, count);
+	at = put_prefix(line, end, level);
+	at += utf8_escape(line + at, end - at, draft, len);
+	/* one \xNN may have been left out before the end */
+	if ((size_t)n >= sizeof(draft) || at + 16 > end)
+		at = (size_t)((char *)mempcpy(line + at, CUT_MARK,
+					      sizeof(CUT_MARK) - 1) -
+			      line);
+	line[at++] = '\n';
+	write_line(line, at);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }

@@ -26,6 +26,12 @@ void machines_free(struct machines *m);
 int machines_get(struct machines *m, const struct call *c, const char *name,
 		 struct machine **ret, struct err *e)
 	__attribute__((warn_unused_result));
+/*
+ * c's handler has returned: what it borrowed may go. Guests of removed VMs
+ * live until no call uses them, so whoever runs handlers calls this after
+ * each. A NULL call of machines_get() (the service itself) borrows for ever.
+ */
+void machines_release(struct machines *m, const struct call *c);
 /* One changing operation: `what` is shown to others as "busy with WHAT". */
 int machine_lock(struct machine *m, const char *what, struct err *e)
 	__attribute__((warn_unused_result));
@@ -33,8 +39,13 @@ void machine_unlock(struct machine *m);
 /* The guest of a running VM; ERR_STATE when it is off. Borrowed. */
 int machine_guest(struct machine *m, struct guest **ret, struct err *e)
 	__attribute__((warn_unused_result));
-/* The VM stopped or is gone: drop sessions and desktop. */
+/* The same while it is being made or is starting, whatever libvirt says. */
+int machine_guest_booting(struct machine *m, struct guest **ret,
+			  struct err *e) __attribute__((warn_unused_result));
+/* The VM stopped: drop sessions and desktop. */
 void machine_drop(struct machine *m);
+/* The VM is gone: forget its keys and address too. */
+void machine_forget(struct machine *m);
 const char *machine_name(const struct machine *m);
 
 /* The desktop slot belongs to vmctl/ops_desktop.c: it stores what it

@@ -1,0 +1,130 @@
+#include "vmctl/subnet.h"
+
+#include "base/cleanup.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MASK_24 0xffffff00u
+#define NET(a, b, c)                                                           \
+	(((uint32_t)(a) << 24) | ((uint32_t)(b) << 16) | ((uint32_t)(c) << 8))
+
+/* Blocks of candidates, in the order of what home networks use least. */
+static const struct {
+	uint32_t first;
+	unsigned count;
+} blocks[] = {
+	{NET(192, 168, 130), 120},
+	{NET(10, 213, 0), 250},
+	{NET(172, 27, 0), 250},
+};
+
+static bool overlaps(uint32_t candidate, const struct subnet_range *r)
+{
+	uint32_t mask = r->mask & MASK_24;
+
+	return (candidate & mask) == (r->address & mask);
+}
+
+static bool is_free(uint32_t candidate, const struct subnet_range *taken,
+		    size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (overlaps(candidate, &taken[i]))
+			return false;
+	}
+	return true;
+}
+
+/* FNV-1a: spreads, needs no secrecy. */
+static uint32_t hash(const char *s)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 16777619u;
+	return h;
+}
+
+int subnet_choose(const struct subnet_range *taken, size_t count,
+		  const char *hint, uint32_t *ret, struct err *e)
+{
+	uint32_t start = hash(hint);
+
+	for (size_t b = 0; b < ARRAY_COUNT(blocks); b++) {
+		for (unsigned i = 0; i < blocks[b].count; i++) {
+			unsigned step = (start + i) % blocks[b].count;
+			uint32_t candidate = blocks[b].first + (step << 8);
+
+			if (!is_free(candidate, taken, count))
+				continue;
+			*ret = candidate;
+			return 0;
+		}
+	}
+	return err_set(e, ERR_UNAVAILABLE,
+		       "no private /24 is free on this host: its routes and "
+		       "libvirt's networks cover all that boxery would use");
+}
+
+size_t subnet_parse_routes(const char *text, struct subnet_range *ret,
+			   size_t max)
+{
+	size_t count = 0;
+
+	while (*text && count < max) {
+		uint32_t dest, mask;
+
+		/* Iface Destination Gateway Flags RefCnt Use Metric Mask */
+		if (sscanf(text,
+			   "%*15s %" SCNx32 " %*x %*x %*u %*u %*u %" SCNx32,
+			   &dest, &mask) == 2 &&
+		    mask != 0) {
+			ret[count].address = ntohl(dest);
+			ret[count].mask = ntohl(mask);
+			count++;
+		}
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return count;
+}
+
+bool subnet_parse_range(const char *address, const char *mask,
+			struct subnet_range *ret)
+{
+	struct in_addr a, m;
+	unsigned prefix;
+	char end;
+
+	if (inet_pton(AF_INET, address, &a) != 1)
+		return false;
+	if (inet_pton(AF_INET, mask, &m) != 1) {
+		if (sscanf(mask, "%2u%c", &prefix, &end) != 1 || prefix > 32)
+			return false;
+		m.s_addr = htonl(prefix ? ~0u << (32 - prefix) : 0);
+	}
+	ret->address = ntohl(a.s_addr);
+	ret->mask = ntohl(m.s_addr);
+	return true;
+}
+
+void subnet_format(uint32_t subnet, unsigned host,
+		   char ret[SUBNET_ADDRESS_SIZE])
+{
+	struct in_addr a = {.s_addr = htonl(subnet | host)};
+
+	inet_ntop(AF_INET, &a, ret, SUBNET_ADDRESS_SIZE);
+}
+
+unsigned subnet_host(uint32_t subnet, const char *address)
+{
+	struct in_addr a;
+
+	if (inet_pton(AF_INET, address, &a) != 1 ||
+	    (ntohl(a.s_addr) & MASK_24) != subnet)
+		return 0;
+	return ntohl(a.s_addr) & ~MASK_24;
+}

@@ -67,6 +67,13 @@
 
 /* no answer to an MCP client takes longer: their timeouts start at 60 s */
 #define LIMIT_ANSWER_MS 45000
+/* what a call that waited for all of it may take on top */
+#define LIMIT_ANSWER_SLACK_MS 10000
+
+/* one MCP message: vm_write's content with every byte written as \u0000 */
+#define LIMIT_MCP_MESSAGE_LEN (4 * 1024 * 1024)
+/* calls that run at once for one MCP client; more wait in line */
+#define LIMIT_MCP_CALLS_COUNT 16
 
 /* desktop: X allows 32767; more than 8K is no desktop of ours */
 #define LIMIT_DESKTOP_SIDE_PX 8192

@@ -1,0 +1,30 @@
+/*
+ * present.h - what a call gave, as the content of an MCP tool result
+ *
+ * Shapes:  a neutral result: {content, structuredContent?, isError?}. Text
+ *          says all that structuredContent says, because a client shows its
+ *          model one or the other. An image comes with text and without
+ *          structuredContent, which some clients would show in its place.
+ *          What a guest wrote is fenced by a word that it could not know and
+ *          named in `untrusted`.
+ * Errors:  none: what cannot be shown becomes an isError result.
+ * Threads: no state; new references.
+ * Source:  MCP 2025-11-25 "Tools: tool result".
+ */
+#ifndef MCP_PRESENT_H
+#define MCP_PRESENT_H
+
+#include "base/buf.h"
+#include "ops/op.h"
+
+#include <jansson.h>
+
+/* result: the operation's record. image: what came on RPC_IMAGE; may be empty
+ * or NULL. */
+json_t *present_result(const struct op *op, const json_t *result,
+		       const struct buf *image);
+/* The job goes on after this answer. */
+json_t *present_running(const char *job);
+json_t *present_error(const char *message);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * settings.h - what a boxery-mcp was started for
+ *
+ * Shapes:  struct settings owns its strings. The copy root is a real path, or
+ *          NULL with the sentence that a refused copy is answered with.
+ * Errors:  ERR_INVALID for a bad command line, in words for stderr.
+ * Threads: read-only after settings_parse().
+ */
+#ifndef MCP_SETTINGS_H
+#define MCP_SETTINGS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct settings {
+	bool help, version;
+	char *home;	    /* --home, or NULL */
+	char *client;	    /* --client: who this is to the service */
+	char **vms;	    /* --vm, NULL-terminated; NULL: all */
+	unsigned vm_count;
+	char *copy_root;
+	char *copy_root_refusal;
+	char *instructions; /* for the client's model */
+};
+
+/*
+ * homes: the person's home directory by all accounts, NULL-terminated. The
+ * start directory serves as copy root unless it is, or holds, one of them; as
+ * --copy-root such a directory is an error.
+ */
+int settings_parse(int argc, char *const argv[], const char *const *homes,
+		   struct settings *ret, struct err *e)
+	__attribute__((warn_unused_result));
+void settings_finish(struct settings *s);
+const char *settings_usage(void);
+
+#endif

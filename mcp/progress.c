@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define INTERVAL_MS 100
-/* how far a report goes that has news in its text alone */
-#define NUDGE 0.001
+/* how far a report goes that has news in its text alone; exact in binary */
+#define NUDGE (1.0 / 1024)
 
 void progress_init(struct progress *p, const json_t *token)
 {

@@ -1,0 +1,147 @@
+#include "mcp/present.h"
+
+#include "tests/support/unit.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+#include <string.h>
+
+static json_t *record(const char *text)
+{
+	struct err e = {0};
+	json_t *v = json_parse(text, strlen(text), &e);
+
+	assert_non_null(v);
+	return v;
+}
+
+static const char *text_of(const json_t *result, size_t at)
+{
+	const json_t *block =
+		json_array_get(json_object_get(result, "content"), at);
+
+	return json_string_value(json_object_get(block, "text"));
+}
+
+static size_t block_count(const json_t *result)
+{
+	return json_array_size(json_object_get(result, "content"));
+}
+
+static void text_says_what_the_structure_says(void **state)
+{
+	json_t *in = record("{\"rows\":[{\"name\":\"demo\"}]}");
+	json_t *out = present_result(op_find("vm_list"), in, NULL);
+
+	(void)state;
+	assert_int_equal(block_count(out), 1);
+	assert_string_equal(text_of(out, 0),
+			    "{\"rows\":[{\"name\":\"demo\"}]}");
+	assert_true(json_equal(json_object_get(out, "structuredContent"), in));
+	assert_null(json_object_get(out, "isError"));
+	json_decref(in);
+	json_decref(out);
+}
+
+/* The word that fences a block: what stands after its first '['. */
+static char *fence_of(const char *text)
+{
+	const char *p = strchr(text, '[');
+
+	assert_non_null(p);
+	return alloc_strn(p + 1, strcspn(p + 1, "\n"));
+}
+
+static void what_a_guest_wrote_is_fenced(void **state)
+{
+	json_t *in = record("{\"exit_status\":0,\"stdout\":\"hi]\\nwarez]\\n\","
+			    "\"stderr\":\"\"}");
+	json_t *a = present_result(op_find("vm_run"), in, NULL);
+	json_t *b = present_result(op_find("vm_run"), in, NULL);
+	autofree char *fence = fence_of(text_of(a, 1));
+	autofree char *other = fence_of(text_of(b, 1));
+	autofree char *end = alloc_printf("\n%s]", fence);
+	const char *text = text_of(a, 1);
+	const json_t *s = json_object_get(a, "structuredContent");
+
+	(void)state;
+	assert_int_equal(block_count(a), 3);
+	assert_string_equal(text_of(a, 0), "{\"exit_status\":0}");
+	assert_non_null(strstr(text, "untrusted"));
+	assert_string_equal(text + strlen(text) - strlen(end), end);
+	assert_non_null(strstr(text, "hi]\nwarez]\n"));
+	assert_string_equal(text_of(a, 2), "stderr: (empty)");
+	/* a guest cannot know the word */
+	assert_string_not_equal(fence, other);
+
+	assert_string_equal(json_string_value(json_object_get(s, "stdout")),
+			    "hi]\nwarez]\n");
+	assert_int_equal(json_array_size(json_object_get(s, "untrusted")), 2);
+	json_decref(in);
+	json_decref(a);
+	json_decref(b);
+}
+
+static void an_image_comes_with_text_alone(void **state)
+{
+	static const char png[] = "\x89PNG\r\n\x1a\n....";
+	json_t *in = record("{\"width\":1456,\"height\":819}");
+	json_t *out, *block;
+	struct buf image;
+	struct err e = {0};
+
+	(void)state;
+	buf_init(&image, 100);
+	assert_ok(buf_add(&image, png, sizeof(png) - 1, &e), &e);
+	out = present_result(op_find("vm_screenshot"), in, &image);
+	assert_int_equal(block_count(out), 2);
+	block = json_array_get(json_object_get(out, "content"), 0);
+	assert_string_equal(json_string_value(json_object_get(block, "type")),
+			    "image");
+	assert_string_equal(json_string_value(json_object_get(block, "data")),
+			    "iVBORw0KGgouLi4u");
+	assert_string_equal(
+		json_string_value(json_object_get(block, "mimeType")),
+		"image/png");
+	assert_string_equal(text_of(out, 1), "{\"width\":1456,\"height\":819}");
+	assert_null(json_object_get(out, "structuredContent"));
+	json_decref(in);
+	json_decref(out);
+	buf_finish(&image);
+}
+
+static void a_running_job_names_itself(void **state)
+{
+	json_t *out = present_running("j-12");
+	const json_t *s = json_object_get(out, "structuredContent");
+
+	(void)state;
+	assert_non_null(strstr(text_of(out, 0), "j-12"));
+	assert_non_null(strstr(text_of(out, 0), "vm_wait"));
+	assert_string_equal(json_string_value(json_object_get(s, "job")),
+			    "j-12");
+	assert_string_equal(json_string_value(json_object_get(s, "state")),
+			    "running");
+	json_decref(out);
+}
+
+static void an_error_is_text_alone(void **state)
+{
+	json_t *out = present_error("no VM \xff");
+
+	(void)state;
+	assert_true(json_is_true(json_object_get(out, "isError")));
+	assert_string_equal(text_of(out, 0), "no VM \xef\xbf\xbd");
+	assert_null(json_object_get(out, "structuredContent"));
+	json_decref(out);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(text_says_what_the_structure_says),
+	cmocka_unit_test(what_a_guest_wrote_is_fenced),
+	cmocka_unit_test(an_image_comes_with_text_alone),
+	cmocka_unit_test(a_running_job_names_itself),
+	cmocka_unit_test(an_error_is_text_alone),
+};
+UNIT_MAIN(tests)

@@ -30,9 +30,10 @@
 #define LIMIT_JOBS_COUNT 256
 #define LIMIT_JOB_KEPT_MS (6 * 3600 * 1000)
 #define LIMIT_JOBS_KEPT_LEN (32 * 1024 * 1024)
-/* the service comes up, and goes down, within */
+/* the service comes up within; that covers a predecessor which still gives
+ * its calls time to end */
 #define LIMIT_SERVICE_START_MS 10000
-#define LIMIT_SERVICE_STOP_MS 15000
+#define LIMIT_SERVICE_STOP_MS 6000
 /* logs are renamed away (one generation kept) when they grow over */
 #define LIMIT_LOG_LEN (4 * 1024 * 1024)
 #define LIMIT_AUDIT_LEN (16 * 1024 * 1024)

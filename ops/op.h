@@ -40,6 +40,9 @@ enum op_flags {
 	OP_IDEMPOTENT = 1 << 7,
 	OP_LOCKS_VM = 1 << 8, /* one at a time per VM, else "busy with X" */
 	OP_LOCAL = 1 << 9,    /* handled in the front-end, not in the service */
+	/* A job that losing its client ends, unless it was asked to be detached
+	 * or copies between VMs. */
+	OP_ENDS_WITH_CLIENT = 1 << 10,
 };
 
 enum op_type {

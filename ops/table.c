@@ -457,7 +457,7 @@ const struct op op_table[] = {
 	 .verb = "run",
 	 .kind = OP_JOB,
 	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_PERSON |
-		  OP_OPEN_WORLD,
+		  OP_OPEN_WORLD | OP_ENDS_WITH_CLIENT,
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Run a command in a VM",
 	 .description =
@@ -471,7 +471,8 @@ const struct op op_table[] = {
 	{.name = "vm_copy",
 	 .verb = "cp",
 	 .kind = OP_JOB,
-	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_PERSON,
+	 .flags = OP_CHANGES | OP_DESTROYS | OP_AGENT | OP_PERSON |
+		  OP_ENDS_WITH_CLIENT,
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Copy files and trees between this computer and VMs",
 	 .description =

@@ -16,6 +16,7 @@ struct registry; /* vmctl/registry.h: records, in the database */
 struct machines; /* vmctl/machines.h: what is alive, per VM */
 struct jobs;	 /* vmctl/job.h */
 struct db;
+struct serve;	 /* vmctl/serve.h */
 
 struct service {
 	struct home home;
@@ -24,8 +25,14 @@ struct service {
 	struct registry *registry;
 	struct machines *machines;
 	struct jobs *jobs;
-	char *guest_dir; /* guest/: recipe and layers */
+	struct serve *serve;
+	char *guest_dir; /* guest/: recipe and layers; NULL: not installed */
 };
+
+/* home is set; the rest is opened. service_close() also after a failure. */
+int service_open(struct service *s, struct err *e)
+	__attribute__((warn_unused_result));
+void service_close(struct service *s);
 
 /* The handler of a row, or NULL (OP_LOCAL rows). One table, in handlers.c;
  * a unit test holds it against op_table. */

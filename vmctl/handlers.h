@@ -1,0 +1,19 @@
+/*
+ * handlers.h - the functions behind the rows of the operations table: the wire
+ * name is the C name
+ *
+ * Shapes:  call_handler of vmctl/call.h. args are valid and complete (what the
+ *          table says of a parameter holds); *ret_result is a new object, or
+ *          left alone for {}.
+ * Threads: each runs on its call's thread.
+ */
+#ifndef VMCTL_HANDLERS_H
+#define VMCTL_HANDLERS_H
+
+#include "vmctl/call.h"
+
+call_handler op_vm_wait;
+call_handler op_service_status;
+call_handler op_service_stop;
+
+#endif

@@ -1,0 +1,97 @@
+/* What concerns the service itself: its state, its end, and waiting for what
+ * it does. */
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/json.h"
+#include "base/version.h"
+#include "vmctl/handlers.h"
+#include "vmctl/job.h"
+#include "vmctl/serve.h"
+#include "vmctl/service.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Resident memory, or 0 when the kernel does not tell. */
+static int64_t resident_len(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	long long size, resident = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lld %lld", &size, &resident) != 2)
+		resident = 0;
+	fclose(f);
+	return resident * sysconf(_SC_PAGESIZE);
+}
+
+int op_service_status(struct call *c, const json_t *args, json_t **ret_result,
+		      struct err *e)
+{
+	struct service *s = call_service(c);
+	struct serve_counts counts = serve_counts(s->serve);
+
+	(void)args;
+	(void)e;
+	*ret_result = json_pack(
+		"{s:b, s:I, s:s, s:I, s:i, s:i, s:i, s:I, s:s, s:s}",
+		"running", 1, "pid", (json_int_t)getpid(), "version",
+		version_string(), "uptime_s",
+		(json_int_t)(counts.uptime_ms / 1000), "clients",
+		(int)counts.clients, "calls", (int)counts.calls, "jobs",
+		(int)jobs_running(s->jobs), "memory_bytes",
+		(json_int_t)resident_len(), "socket", s->home.socket, "state",
+		s->home.state);
+	return 0;
+}
+
+int op_service_stop(struct call *c, const json_t *args, json_t **ret_result,
+		    struct err *e)
+{
+	(void)args;
+	(void)e;
+	/* our own answer is flushed before the service ends */
+	serve_stop(call_service(c)->serve);
+	*ret_result = json_pack("{s:b, s:I}", "stopping", 1, "pid",
+				(json_int_t)getpid());
+	return 0;
+}
+
+/* Until the time is over or the call is cancelled. */
+static int wait_time(struct call *c, struct deadline d, struct err *e)
+{
+	struct pollfd p = {.fd = call_cancel_fd(c), .events = POLLIN};
+	struct err why = {0};
+
+	if (deadline_poll(&p, 1, d, "waiting", &why) < 0 &&
+	    why.code != ERR_TIMEOUT) {
+		*e = why;
+		return -1;
+	}
+	return call_check(c, e);
+}
+
+int op_vm_wait(struct call *c, const json_t *args, json_t **ret_result,
+	       struct err *e)
+{
+	double seconds = json_number_value(json_object_get(args, "seconds"));
+	struct deadline d = deadline_in_ms((int64_t)(seconds * 1000));
+	const char *job = NULL;
+
+	d = deadline_min(d, call_deadline(c));
+	if (json_opt_str(args, "job", &job, e) != 0)
+		return -1;
+	if (job) {
+		struct jobs_asker asker = {
+			.client = call_client(c),
+			.agent = call_from_agent(c),
+			.cancel_fd = call_cancel_fd(c),
+		};
+
+		return jobs_wait(call_service(c)->jobs, &asker, job, d,
+				 ret_result, e);
+	}
+	return wait_time(c, d, e);
+}

@@ -1,0 +1,63 @@
+#include "vmctl/service.h"
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/db.h"
+#include "base/path.h"
+#include "vmctl/job.h"
+#include "vmctl/registry.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Installed beside us, or in the tree we were built in. NULL: nowhere, which
+ * build-base will say. */
+static char *find_guest_dir(void)
+{
+	static const char *const places[] = {
+		"../share/boxery/guest", /* PREFIX/bin */
+		"../../../guest",	 /* build/MODE/bin */
+	};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+		autofree char *path = path_join(self, places[i]);
+		autofree char *real = realpath(path, NULL);
+		struct stat st;
+
+		if (real && stat(real, &st) == 0 && S_ISDIR(st.st_mode))
+			return TAKE_PTR(real);
+	}
+	return NULL;
+}
+
+int service_open(struct service *s, struct err *e)
+{
+	s->guest_dir = find_guest_dir();
+	s->jobs = jobs_new();
+	if (db_open(s->home.db, registry_migrations, &s->db, e) != 0 ||
+	    registry_new(s->db, &s->registry, e) != 0)
+		return -1;
+	return 0;
+}
+
+void service_close(struct service *s)
+{
+	registry_free(s->registry);
+	db_close(s->db);
+	jobs_free(s->jobs);
+	free(s->guest_dir);
+	home_finish(&s->home);
+	*s = (struct service){0};
+}

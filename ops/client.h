@@ -7,6 +7,9 @@
  *          The io callbacks run on the calling thread inside client_call().
  * Errors:  those of the service (code and message as it said them);
  *          ERR_UNAVAILABLE when it cannot be reached or started.
+ * Deadline: when io.deadline passes, a detached job is left alone: ERR_TIMEOUT,
+ *          it goes on under the id that progress() told, and the connection
+ *          can be used again. Anything else is cancelled, ERR_TIMEOUT.
  * Threads: one thread per client; cancel_fd may be written from any.
  */
 #ifndef OPS_CLIENT_H
@@ -24,7 +27,7 @@
 struct client;
 
 struct client_opts {
-	const struct home *home;
+	const struct home *home; /* outlives the client */
 	const char *name;	/* identity beside the uid: "cli", "stdio", … */
 	bool agent;		/* an agent asks: OP_AGENT rows only */
 	const char *const *vms; /* scope: only these VMs (NULL: all) */
@@ -55,6 +58,8 @@ struct client_io {
 int client_connect(const struct client_opts *o, struct client **ret,
 		   struct err *e) __attribute__((warn_unused_result));
 void client_free(struct client *c);
+/* What the service at the other end calls its build ("1.0-3-gabcdef"). */
+const char *client_service_version(const struct client *c);
 /* Is the service still at the other end? A look at a connection that lay idle;
  * it waits for nothing. */
 bool client_is_alive(const struct client *c);

@@ -40,22 +40,33 @@ struct machine_spec {
 	bool uefi;
 };
 
+/* One finding of a check-up: what was looked at, and what mends it. */
+typedef void backend_say(void *ctx, const char *check, bool ok,
+			 const char *detail);
+
 struct backend;
+struct datadir_qemu; /* vmctl/datadir.h */
 struct backend_ops {
 	const char *name;
-	/* Host set-up that `init` asks for: network, pools. Idempotent. */
+	/* Host set-up that `init` asks for: the network. Idempotent. */
 	int (*init)(struct backend *b, struct err *e);
-	/* Problems as sentences with the mending command, through say(). */
-	int (*doctor)(struct backend *b,
-		      void (*say)(void *ctx, bool ok, const char *text),
-		      void *ctx, struct err *e);
-	bool (*accelerated)(struct backend *b); /* KVM, not emulation */
+	void (*doctor)(struct backend *b, backend_say *say, void *ctx);
+	/* Whom machines run as; a guess when the hypervisor is not there. */
+	void (*qemu_user)(struct backend *b, struct datadir_qemu *ret);
+	/* Hardware virtualisation, or emulation? An error when the person's
+	 * setting makes no sense. */
+	int (*accelerated)(struct backend *b, bool *ret, struct err *e);
+	/* Make the definition say what s says, also when there is one. The
+	 * machine must be off to be sure of it. */
 	int (*define)(struct backend *b, const struct machine_spec *s,
 		      struct err *e);
+	/* Boots it; goes on with a paused one; a running one is fine. */
 	int (*start)(struct backend *b, const char *name, struct err *e);
 	/* force: power off at once; else ACPI and the deadline, then force. */
 	int (*stop)(struct backend *b, const char *name, bool force,
 		    struct deadline d, struct err *e);
+	/* Forget a machine that is off, its lease too. One that is not known
+	 * is fine. */
 	int (*undefine)(struct backend *b, const char *name, struct err *e);
 	int (*state)(struct backend *b, const char *name,
 		     enum machine_state *ret, struct err *e);
@@ -64,8 +75,9 @@ struct backend_ops {
 		    void (*each)(void *ctx, const char *name,
 				 enum machine_state s),
 		    void *ctx, struct err *e);
-	/* A MAC and an address nobody of this home has. `taken` decides. */
-	int (*pick_address)(struct backend *b, const char *mac,
+	/* An address nobody of this home has (`taken` decides): `wanted`, when
+	 * it belongs to the network and is free, or else another. */
+	int (*pick_address)(struct backend *b, const char *wanted,
 			    bool (*taken)(void *ctx, const char *address),
 			    void *ctx, char ret_address[16], struct err *e);
 	void (*free)(struct backend *b);
@@ -74,7 +86,7 @@ struct backend {
 	const struct backend_ops *ops;
 };
 
-int backend_libvirt_new(const struct home *h, struct backend **ret,
-			struct err *e) __attribute__((warn_unused_result));
+/* Never connects: that happens when it is used. */
+struct backend *backend_libvirt_new(const struct home *h);
 
 #endif

@@ -128,3 +128,27 @@ unsigned subnet_host(uint32_t subnet, const char *address)
 		return 0;
 	return ntohl(a.s_addr) & ~MASK_24;
 }
+
+int subnet_pick(uint32_t subnet, const char *wanted,
+		bool (*taken)(void *ctx, const char *address), void *ctx,
+		char ret[SUBNET_ADDRESS_SIZE], struct err *e)
+{
+	unsigned host = subnet_host(subnet, wanted);
+	char address[SUBNET_ADDRESS_SIZE];
+
+	if (host >= SUBNET_FIRST_HOST && host <= SUBNET_LAST_HOST &&
+	    !taken(ctx, wanted)) {
+		subnet_format(subnet, host, ret);
+		return 0;
+	}
+	for (host = SUBNET_FIRST_HOST; host <= SUBNET_LAST_HOST; host++) {
+		subnet_format(subnet, host, address);
+		if (!taken(ctx, address)) {
+			subnet_format(subnet, host, ret);
+			return 0;
+		}
+	}
+	return err_set(e, ERR_LIMIT,
+		       "every address of boxery's network is taken: remove a "
+		       "VM (boxery rm)");
+}

@@ -42,5 +42,11 @@ void subnet_format(uint32_t subnet, unsigned host,
 		   char ret[SUBNET_ADDRESS_SIZE]);
 /* The host part of an address in the subnet, or 0. */
 unsigned subnet_host(uint32_t subnet, const char *address);
+/* A free machine's address: `wanted`, when it is one of the subnet and not
+ * taken, or else the lowest. ERR_LIMIT when all are taken. */
+int subnet_pick(uint32_t subnet, const char *wanted,
+		bool (*taken)(void *ctx, const char *address), void *ctx,
+		char ret[SUBNET_ADDRESS_SIZE], struct err *e)
+	__attribute__((warn_unused_result));
 
 #endif

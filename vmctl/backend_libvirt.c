@@ -1,0 +1,452 @@
+/*
+ * Machines of libvirt's system daemon. Each is a persistent domain named
+ * boxery-INSTANCE-NAME; the definition is written anew before each boot, so
+ * it is a projection of our records and never the truth about anything but
+ * "does it run". One connection is shared and made again when the daemon was
+ * restarted. Nothing here is kept in memory between calls.
+ */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "vmctl/backend_libvirt_impl.h"
+#include "vmctl/datadir.h"
+#include "vmctl/domain.h"
+#include "vmctl/subnet.h"
+
+#include <libvirt/virterror.h>
+#include <stdio.h>
+#include <string.h>
+
+#define XML_CAP (256 * 1024)
+#define POLL_MS 300
+/* a guest that is still booting does not hear the power button */
+#define ACPI_AGAIN_MS 10000
+
+struct backend_libvirt *bl_of(struct backend *b)
+{
+	return (struct backend_libvirt *)b; /* its first member */
+}
+
+/* -- errors ------------------------------------------------------------------ */
+
+static void silent(void *ctx, virErrorPtr error)
+{
+	(void)ctx;
+	log_debug("libvirt: %s", error->message ? error->message : "?");
+}
+
+static enum err_code code_of(int code, const char *text)
+{
+	if (strstr(text, "No space left on device"))
+		return ERR_NOSPACE;
+	if (code == VIR_ERR_NO_DOMAIN || code == VIR_ERR_NO_NETWORK)
+		return ERR_NOT_FOUND;
+	if (code == VIR_ERR_DOM_EXIST || code == VIR_ERR_NETWORK_EXIST)
+		return ERR_EXISTS;
+	if (code == VIR_ERR_OPERATION_INVALID)
+		return ERR_STATE;
+	if (code == VIR_ERR_NO_CONNECT || code == VIR_ERR_INTERNAL_ERROR ||
+	    code == VIR_ERR_SYSTEM_ERROR || code == VIR_ERR_RPC)
+		return ERR_UNAVAILABLE;
+	return ERR_SYSTEM;
+}
+
+int bl_fail(struct err *e, const char *what, const char *name)
+{
+	const virError *last = virGetLastError();
+	const char *text = last && last->message ? last->message : "no reason";
+
+	return err_set(e, code_of(last ? last->code : 0, text),
+		       "%s%s%s: libvirt: %s", what, *name ? " " : "", name,
+		       text);
+}
+
+static int fail_connect(struct err *e)
+{
+	const virError *last = virGetLastError();
+	const char *text = last && last->message ? last->message : "";
+	int code = last ? last->code : 0;
+
+	if (strstr(text, "Permission denied") || code == VIR_ERR_AUTH_FAILED ||
+	    code == VIR_ERR_AUTH_UNAVAILABLE ||
+	    code == VIR_ERR_AUTH_CANCELLED || code == VIR_ERR_ACCESS_DENIED)
+		return err_set(e, ERR_DENIED,
+			       "libvirt does not let you in: sudo adduser "
+			       "\"$USER\" libvirt, log in again, then boxery "
+			       "service restart (%s)",
+			       text);
+	return err_set(e, ERR_UNAVAILABLE,
+		       "libvirt does not answer: sudo systemctl start "
+		       "libvirtd, or install it: sudo apt-get install "
+		       "libvirt-daemon-system (%s)",
+		       text);
+}
+
+/* -- the connection ---------------------------------------------------------- */
+
+/* Asked with a call: without an event loop, virConnectIsAlive() does not
+ * notice that the daemon was restarted. */
+static bool alive(virConnectPtr c)
+{
+	unsigned long version;
+
+	return virConnectGetLibVersion(c, &version) == 0;
+}
+
+virConnectPtr bl_connect(struct backend_libvirt *l, struct err *e)
+{
+	virConnectPtr c = NULL;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->conn && !alive(l->conn)) {
+		virConnectClose(l->conn);
+		l->conn = NULL;
+	}
+	if (!l->conn)
+		l->conn = virConnectOpen(BL_URI);
+	if (l->conn && virConnectRef(l->conn) == 0)
+		c = l->conn;
+	pthread_mutex_unlock(&l->lock);
+	if (!c)
+		(void)!fail_connect(e);
+	return c;
+}
+
+/* The domain, or NULL: with *ret_absent when libvirt does not know it. */
+static virDomainPtr look_up(struct backend_libvirt *l, virConnectPtr c,
+			    const char *name, bool *ret_absent, struct err *e)
+{
+	char full[DOMAIN_NAME_SIZE];
+	virDomainPtr d;
+
+	domain_name(full, l->home->instance, name);
+	d = virDomainLookupByName(c, full);
+	*ret_absent = !d && virGetLastErrorCode() == VIR_ERR_NO_DOMAIN;
+	if (!d && !*ret_absent)
+		(void)!bl_fail(e, "looking for", name);
+	return d;
+}
+
+static virDomainPtr find(struct backend_libvirt *l, virConnectPtr c,
+			 const char *name, struct err *e)
+{
+	bool absent;
+	virDomainPtr d = look_up(l, c, name, &absent, e);
+
+	if (absent)
+		err_set(e, ERR_NOT_FOUND,
+			"libvirt has no machine for %s (boxery rm %s removes "
+			"what is left of it)",
+			name, name);
+	return d;
+}
+
+/* -- state ------------------------------------------------------------------- */
+
+static enum machine_state paused_state(virDomainPtr d)
+{
+	virDomainDiskError errors[8];
+	int count = virDomainGetDiskErrors(d, errors, ARRAY_COUNT(errors), 0);
+	enum machine_state state = MACHINE_PAUSED;
+
+	for (int i = 0; i < count; i++) {
+		if (errors[i].error == VIR_DOMAIN_DISK_ERROR_NO_SPACE)
+			state = MACHINE_NOSPACE;
+		free(errors[i].disk);
+	}
+	return state;
+}
+
+static int get_state(virDomainPtr d, enum machine_state *ret, struct err *e)
+{
+	int state, reason;
+
+	if (virDomainGetState(d, &state, &reason, 0) < 0)
+		return bl_fail(e, "asking for the state of",
+			       virDomainGetName(d));
+	switch ((virDomainState)state) {
+	case VIR_DOMAIN_RUNNING:
+	case VIR_DOMAIN_BLOCKED:
+	case VIR_DOMAIN_SHUTDOWN: /* on its way */
+		*ret = MACHINE_RUNNING;
+		break;
+	case VIR_DOMAIN_PAUSED:
+	case VIR_DOMAIN_PMSUSPENDED:
+		*ret = reason == VIR_DOMAIN_PAUSED_CRASHED ? MACHINE_CRASHED
+							   : paused_state(d);
+		break;
+	case VIR_DOMAIN_SHUTOFF:
+		*ret = reason == VIR_DOMAIN_SHUTOFF_CRASHED ? MACHINE_CRASHED
+							    : MACHINE_OFF;
+		break;
+	case VIR_DOMAIN_CRASHED:
+		*ret = MACHINE_CRASHED;
+		break;
+	case VIR_DOMAIN_NOSTATE:
+	default:
+		*ret = MACHINE_OFF;
+		break;
+	}
+	return 0;
+}
+
+static int bl_state(struct backend *b, const char *name,
+		    enum machine_state *ret, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = NULL;
+	bool absent;
+
+	if (!c)
+		return -1;
+	d = look_up(l, c, name, &absent, e);
+	if (absent)
+		*ret = MACHINE_ABSENT;
+	if (!d)
+		return absent ? 0 : -1;
+	return get_state(d, ret, e);
+}
+
+static int bl_list(struct backend *b,
+		   void (*each)(void *ctx, const char *name,
+				enum machine_state s),
+		   void *ctx, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	virDomainPtr *all = NULL;
+	int count;
+
+	if (!c)
+		return -1;
+	count = virConnectListAllDomains(c, &all, 0);
+	if (count < 0)
+		return bl_fail(e, "listing machines", "");
+	for (int i = 0; i < count; i++) {
+		const char *name = domain_name_parse(virDomainGetName(all[i]),
+						     l->home->instance);
+		enum machine_state state;
+
+		/* one that vanished meanwhile is not there */
+		if (name && get_state(all[i], &state, NULL) == 0)
+			each(ctx, name, state);
+		virDomainFree(all[i]);
+	}
+	free(all);
+	return 0;
+}
+
+/* -- definition -------------------------------------------------------------- */
+
+static int bl_define(struct backend *b, const struct machine_spec *s,
+		     struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	struct domain_host host = {.instance = l->home->instance,
+				   .network = l->network,
+				   .loader = bl_firmware()};
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = NULL;
+	struct buf xml;
+	int rc;
+
+	if (!c || bl_accelerated(b, &host.kvm, e))
+		return -1;
+	if (s->uefi && !host.loader)
+		return err_set(e, ERR_NOT_FOUND,
+			       "no UEFI firmware for guests on this host: sudo "
+			       "apt-get install ovmf");
+	buf_init(&xml, XML_CAP);
+	rc = domain_xml(s, &host, &xml, e);
+	if (rc == 0) {
+		d = virDomainDefineXML(c, xml.data);
+		if (!d)
+			rc = bl_fail(e, "defining", s->name);
+	}
+	buf_finish(&xml);
+	if (rc)
+		return -1;
+	return bl_lease_set(l, c, s->mac, s->address, e);
+}
+
+static int bl_undefine(struct backend *b, const char *name, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = NULL;
+	autofree char *xml = NULL;
+	char mac[32];
+	bool absent;
+
+	if (!c)
+		return -1;
+	d = look_up(l, c, name, &absent, e);
+	if (!d)
+		return absent ? 0 : -1;
+	xml = virDomainGetXMLDesc(d, VIR_DOMAIN_XML_INACTIVE);
+	if (!xml)
+		return bl_fail(e, "reading the definition of", name);
+	/* the lease first: while the domain is there we know its MAC */
+	if (domain_find_attr(xml, "<mac ", "address", mac, sizeof(mac)) &&
+	    bl_lease_remove(l, c, mac, e))
+		return -1;
+	if (virDomainUndefineFlags(
+		    d, VIR_DOMAIN_UNDEFINE_MANAGED_SAVE |
+			       VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA |
+			       VIR_DOMAIN_UNDEFINE_CHECKPOINTS_METADATA |
+			       VIR_DOMAIN_UNDEFINE_NVRAM) < 0 &&
+	    virGetLastErrorCode() != VIR_ERR_NO_DOMAIN)
+		return bl_fail(e, "forgetting", name);
+	return 0;
+}
+
+/* -- power ------------------------------------------------------------------- */
+
+/* A crashed machine may still be there, stopped for good. */
+static int clear_crashed(virDomainPtr d, const char *name, struct err *e)
+{
+	if (virDomainIsActive(d) == 1 && virDomainDestroy(d) < 0 &&
+	    virDomainIsActive(d) == 1)
+		return bl_fail(e, "ending the crashed", name);
+	return 0;
+}
+
+static int bl_start(struct backend *b, const char *name, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = c ? find(l, c, name, e) : NULL;
+	enum machine_state state;
+	uint32_t subnet;
+
+	if (!d || get_state(d, &state, e) ||
+	    bl_network_ensure(l, c, &subnet, e))
+		return -1;
+	if (state == MACHINE_RUNNING)
+		return 0;
+	if (state == MACHINE_PAUSED || state == MACHINE_NOSPACE) {
+		if (virDomainResume(d) < 0)
+			return bl_fail(e, "going on with", name);
+		return 0;
+	}
+	if (state == MACHINE_CRASHED && clear_crashed(d, name, e))
+		return -1;
+	if (virDomainCreate(d) < 0)
+		return bl_fail(e, "starting", name);
+	return 0;
+}
+
+static int power_off(virDomainPtr d, const char *name, struct err *e)
+{
+	if (virDomainDestroy(d) < 0 && virDomainIsActive(d) == 1)
+		return bl_fail(e, "cutting the power of", name);
+	return 0;
+}
+
+/* True once it is off. */
+static bool press_power_button(virDomainPtr d, struct deadline deadline)
+{
+	struct deadline again = deadline_in_ms(0);
+
+	while (!deadline_passed(deadline)) {
+		enum machine_state state;
+
+		if (virDomainIsActive(d) == 0)
+			return true;
+		/* one that does not run hears nothing */
+		if (get_state(d, &state, NULL) || state != MACHINE_RUNNING)
+			return virDomainIsActive(d) == 0;
+		if (deadline_passed(again)) {
+			virDomainShutdownFlags(
+				d, VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN);
+			again = deadline_in_ms(ACPI_AGAIN_MS);
+		}
+		deadline_sleep_ms(POLL_MS);
+	}
+	return virDomainIsActive(d) == 0;
+}
+
+static int bl_stop(struct backend *b, const char *name, bool force,
+		   struct deadline deadline, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = NULL;
+	bool absent;
+
+	if (!c)
+		return -1;
+	d = look_up(l, c, name, &absent, e);
+	if (!d)
+		return absent ? 0 : -1;
+	if (virDomainIsActive(d) == 0 ||
+	    (!force && press_power_button(d, deadline)))
+		return 0;
+	return power_off(d, name, e);
+}
+
+/* -- addresses, set-up ------------------------------------------------------- */
+
+static int bl_init(struct backend *b, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	uint32_t subnet;
+
+	return c ? bl_network_ensure(l, c, &subnet, e) : -1;
+}
+
+static int bl_pick_address(struct backend *b, const char *wanted,
+			   bool (*taken)(void *ctx, const char *address),
+			   void *ctx, char ret_address[16], struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	uint32_t subnet;
+
+	if (!c || bl_network_ensure(l, c, &subnet, e))
+		return -1;
+	return subnet_pick(subnet, wanted, taken, ctx, ret_address, e);
+}
+
+static void bl_free(struct backend *b)
+{
+	struct backend_libvirt *l = bl_of(b);
+
+	if (l->conn)
+		virConnectClose(l->conn);
+	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->network_lock);
+	free(l);
+}
+
+static const struct backend_ops libvirt_ops = {
+	.name = "libvirt",
+	.init = bl_init,
+	.doctor = bl_doctor,
+	.qemu_user = bl_qemu_user,
+	.accelerated = bl_accelerated,
+	.define = bl_define,
+	.start = bl_start,
+	.stop = bl_stop,
+	.undefine = bl_undefine,
+	.state = bl_state,
+	.list = bl_list,
+	.pick_address = bl_pick_address,
+	.free = bl_free,
+};
+
+struct backend *backend_libvirt_new(const struct home *h)
+{
+	struct backend_libvirt *l = ALLOC_NEW(struct backend_libvirt);
+
+	virInitialize();
+	virSetErrorFunc(NULL, silent);
+	l->b.ops = &libvirt_ops;
+	l->home = h;
+	snprintf(l->network, sizeof(l->network), "boxery-%s", h->instance);
+	snprintf(l->bridge, sizeof(l->bridge), "bx-%s", h->instance);
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_init(&l->network_lock, NULL);
+	return &l->b;
+}

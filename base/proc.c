@@ -345,10 +345,15 @@ int proc_wait(pid_t pid, struct deadline d, int *ret_status, struct err *e)
 
 void proc_kill(pid_t pid)
 {
+	proc_kill_in(pid, TERM_MS);
+}
+
+void proc_kill_in(pid_t pid, int64_t term_ms)
+{
 	int status;
 
 	kill(-pid, SIGTERM);
-	(void)!wait_end(pid, deadline_in_ms(TERM_MS), NULL);
+	(void)!wait_end(pid, deadline_in_ms(term_ms), NULL);
 	/* the child is not reaped, so its group's number is still its own:
 	 * what it left behind goes too */
 	kill(-pid, SIGKILL);

@@ -35,6 +35,7 @@ int proc_wait(pid_t pid, struct deadline d, int *ret_status, struct err *e)
 	__attribute__((warn_unused_result));
 /* SIGTERM to the group, SIGKILL after 2 s, reaped. */
 void proc_kill(pid_t pid);
+void proc_kill_in(pid_t pid, int64_t term_ms); /* SIGKILL after so long */
 
 struct proc_run {
 	const void *in;	       /* fed to stdin; NULL: /dev/null */
@@ -45,6 +46,7 @@ struct proc_run {
 	void *line_ctx;
 	/* Polled along; readable means: stop the child, ERR_CANCELLED. -1: no */
 	int cancel_fd;
+	int64_t term_ms;       /* from SIGTERM to SIGKILL; 0: 2 s */
 	int *ret_status;       /* NULL: a status other than 0 is an error */
 };
 

@@ -250,7 +250,10 @@ static int run_to_end(struct pump *p, struct deadline d, struct err *e)
 			rc = pump_once(p, d, e);
 		} while (rc == 0);
 	if (rc < 0) {
-		proc_kill(p->pid);
+		if (p->run->term_ms > 0)
+			proc_kill_in(p->pid, p->run->term_ms);
+		else
+			proc_kill(p->pid);
 		return -1;
 	}
 	if (proc_wait(p->pid, d, &status, e) < 0)

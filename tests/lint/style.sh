@@ -8,7 +8,10 @@ fail() {
 	rc=1
 }
 
-bad=$(git grep -nE '\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|system|popen|tmpnam|mktemp|strerror)[[:space:]]*\(' -- '*.c' '*.h' || true)
+banned='\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|system|popen|tmpnam|mktemp|strerror)[[:space:]]*\('
+# what stands in a string literal is no call
+bad=$(git grep -nE "$banned" -- '*.c' '*.h' |
+	sed -E 's/"([^"\\]|\\.)*"//g' | grep -E "$banned" || true)
 [ -z "$bad" ] || fail 'banned calls:' "$bad"
 
 bad=$(git ls-files '*.c' '*.h' | xargs -r -n1 basename | sort | uniq -c |

@@ -92,11 +92,13 @@ int links_take(struct links *l, struct client **ret, struct err *e)
 	return 0;
 }
 
-void links_give(struct links *l, struct client *c, bool reusable)
+void links_give(struct links *l, struct client *c)
 {
+	bool alive = client_is_alive(c);
+
 	pthread_mutex_lock(&l->lock);
 	l->taken_count--;
-	if (reusable && l->idle_count < IDLE_COUNT) {
+	if (alive && l->idle_count < IDLE_COUNT) {
 		l->idle[l->idle_count++] = c;
 		c = NULL;
 	}

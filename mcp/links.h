@@ -22,7 +22,6 @@ void links_free(struct links *l); /* when idle */
 bool links_are_idle(struct links *l); /* all were given back */
 int links_take(struct links *l, struct client **ret, struct err *e)
 	__attribute__((warn_unused_result));
-/* reusable: the call on it ended in good order. */
-void links_give(struct links *l, struct client *c, bool reusable);
+void links_give(struct links *l, struct client *c);
 
 #endif

@@ -90,10 +90,10 @@ static void *thread_main(void *arg)
 	io.cancel_fd = l->ask.cancel_fd;
 	io.detached = true;
 	if (links_take(l->links, &client, &e) == 0) {
-		int rc = client_call(client, l->ask.op->name, l->ask.args, &io,
-				     &result, &e);
-
-		links_give(l->links, client, rc == 0);
+		if (client_call(client, l->ask.op->name, l->ask.args, &io,
+				&result, &e) != 0)
+			result = NULL;
+		links_give(l->links, client);
 	}
 	pthread_mutex_lock(&l->lock);
 	l->done = true;

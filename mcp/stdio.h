@@ -4,7 +4,7 @@
  * Shapes:  stdio_run() serves until the input ends, the output's reader is
  *          gone, or stop_fd becomes readable. After the end of the input it
  *          waits for the answers of calls under way, which is bounded by the
- *          time that a call may take.
+ *          time that a call may take. The process ignores SIGPIPE.
  * Errors:  ERR_SYSTEM when it cannot begin. What happens later is not an
  *          error: clients come and go.
  * Threads: stdio_run() reads on its caller's thread; calls run on a pool.

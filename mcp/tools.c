@@ -114,7 +114,7 @@ static json_t *call_now(const struct tools *t, const struct tools_call *c,
 	io.image = &image;
 	io.cancel_fd = c->cancel_fd;
 	rc = client_call(client, c->op->name, args, &io, &result, e);
-	links_give(t->links, client, rc == 0);
+	links_give(t->links, client);
 	if (rc == 0)
 		shown = present_result(c->op, result, &image);
 	buf_finish(&image);

@@ -1,19 +1,19 @@
 /*
- * settings.h - what a boxery-mcp was started for
+ * invocation.h - what a boxery-mcp was started for
  *
- * Shapes:  struct settings owns its strings. The copy root is a real path, or
+ * Shapes:  struct invocation owns its strings. The copy root is a real path, or
  *          NULL with the sentence that a refused copy is answered with.
  * Errors:  ERR_INVALID for a bad command line, in words for stderr.
- * Threads: read-only after settings_parse().
+ * Threads: read-only after invocation_parse().
  */
-#ifndef MCP_SETTINGS_H
-#define MCP_SETTINGS_H
+#ifndef MCP_INVOCATION_H
+#define MCP_INVOCATION_H
 
 #include "base/err.h"
 
 #include <stdbool.h>
 
-struct settings {
+struct invocation {
 	bool help, version;
 	char *home;	    /* --home, or NULL */
 	char *client;	    /* --client: who this is to the service */
@@ -29,10 +29,10 @@ struct settings {
  * start directory serves as copy root unless it is, or holds, one of them; as
  * --copy-root such a directory is an error.
  */
-int settings_parse(int argc, char *const argv[], const char *const *homes,
-		   struct settings *ret, struct err *e)
+int invocation_parse(int argc, char *const argv[], const char *const *homes,
+		   struct invocation *ret, struct err *e)
 	__attribute__((warn_unused_result));
-void settings_finish(struct settings *s);
-const char *settings_usage(void);
+void invocation_finish(struct invocation *s);
+const char *invocation_usage(void);
 
 #endif

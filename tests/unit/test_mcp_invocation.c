@@ -1,4 +1,4 @@
-#include "mcp/settings.h"
+#include "mcp/invocation.h"
 
 #include "tests/support/unit.h"
 
@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int parse(char *const argv[], const char *home, struct settings *s,
+static int parse(char *const argv[], const char *home, struct invocation *s,
 		 struct err *e)
 {
 	const char *homes[] = {home, NULL};
@@ -14,7 +14,7 @@ static int parse(char *const argv[], const char *home, struct settings *s,
 
 	while (argv[argc])
 		argc++;
-	return settings_parse(argc, argv, homes, s, e);
+	return invocation_parse(argc, argv, homes, s, e);
 }
 
 #define ARGV(...) ((char *[]){(char[]){"boxery-mcp"}, __VA_ARGS__, NULL})
@@ -22,7 +22,7 @@ static int parse(char *const argv[], const char *home, struct settings *s,
 
 static void takes_its_options(void **state)
 {
-	struct settings s;
+	struct invocation s;
 	struct err e = {0};
 
 	(void)state;
@@ -39,12 +39,12 @@ static void takes_its_options(void **state)
 	assert_string_equal(s.home, "/x");
 	assert_string_equal(s.copy_root, "/usr");
 	assert_non_null(strstr(s.instructions, "these VMs only: a, b-2."));
-	settings_finish(&s);
+	invocation_finish(&s);
 }
 
 static void has_defaults(void **state)
 {
-	struct settings s;
+	struct invocation s;
 	struct err e = {0};
 	char *argv[] = {(char[]){"boxery-mcp"}, NULL};
 
@@ -56,7 +56,7 @@ static void has_defaults(void **state)
 	assert_null(s.vms);
 	assert_null(s.home);
 	assert_null(strstr(s.instructions, "VMs only"));
-	settings_finish(&s);
+	invocation_finish(&s);
 }
 
 static void refuses_bad_words(void **state)
@@ -83,7 +83,7 @@ static void refuses_bad_words(void **state)
 				rows[i].words[1] ? strdup(rows[i].words[1])
 						 : NULL,
 				NULL};
-		struct settings s;
+		struct invocation s;
 		struct err e = {0};
 
 		assert_fails(parse(argv, "/home", &s, &e), &e, ERR_INVALID,
@@ -95,7 +95,7 @@ static void refuses_bad_words(void **state)
 
 static void a_missing_copy_root_is_an_error(void **state)
 {
-	struct settings s;
+	struct invocation s;
 	struct err e = {0};
 
 	(void)state;
@@ -124,7 +124,7 @@ static void a_home_is_no_copy_root(void **state)
 	assert_int_equal(symlink(home, link), 0);
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
 		char *argv[] = {(char[]){"boxery-mcp"}, NULL};
-		struct settings s;
+		struct invocation s;
 		struct err e = {0};
 
 		assert_int_equal(chdir(rows[i].start), 0);
@@ -133,7 +133,7 @@ static void a_home_is_no_copy_root(void **state)
 		if (!rows[i].served)
 			assert_non_null(
 				strstr(s.copy_root_refusal, "--copy-root"));
-		settings_finish(&s);
+		invocation_finish(&s);
 	}
 	assert_int_equal(chdir("/"), 0);
 }

@@ -86,8 +86,8 @@ TESTS := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZ  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 SEL_TESTS := $(filter $(or $(T),%),$(TESTS))
 SEL_FUZZ  := $(filter $(or $(T),%),$(FUZZ))
-# helpers of tests: linked into every unit test
-TEST_SUPPORT := $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/support/*.c))
+# helpers of tests, an archive: a test gets those that it uses
+TEST_SUPPORT := $(O)/lib/support.a
 
 BINS := $(foreach p,$(PROGS),$(if $(wildcard $(MAIN_$(p))),$(O)/bin/$(p)))
 all: $(BINS)
@@ -119,6 +119,12 @@ $(O)/lib/$(1).a: $$(patsubst %.c,$(O)/obj/%.o,$$(filter-out $(MAINS),$$(wildcard
 	$$(Q)ar rcs $$@ $$^
 endef
 $(foreach d,$(LAYERS),$(eval $(call layer_rule,$(d))))
+
+$(TEST_SUPPORT): $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/support/*.c))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call say,AR)
+	$(Q)ar rcs $@ $^
 
 define prog_rule
 $(O)/bin/$(1): $(O)/obj/$(MAIN_$(1):.c=.o) $(call archive,$(LIBS_$(1)))

@@ -87,5 +87,16 @@
 /* an emulated guest on a busy host takes minutes to its sshd */
 #define LIMIT_BOOT_MS (10 * 60 * 1000)
 #define LIMIT_SSH_CONNECT_MS 60000
+/* a session that says nothing for this long is asked for a sign of life … */
+#define LIMIT_GUEST_QUIET_MS 30000
+/* … and given up after this: a busy host may starve an emulated guest */
+#define LIMIT_GUEST_DEAD_MS 60000
+/* one stream's bytes taken over from libssh for a slow reader: what a guest
+ * may send before we grant it more, twice */
+#define LIMIT_GUEST_STAGE_LEN (8 * 1024 * 1024)
+/* bytes outside of channels: a burst, and what may go on for ever (key
+ * exchanges, window updates) */
+#define LIMIT_GUEST_JUNK_LEN (4 * 1024 * 1024)
+#define LIMIT_GUEST_JUNK_PER_MS_LEN 256
 
 #endif

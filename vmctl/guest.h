@@ -57,8 +57,11 @@ struct guest_exit {
 
 /*
  * Start argv in the guest (quoted for its shell; no word is interpreted).
- * env: NULL-terminated "NAME=value" list or NULL. The three fds are ours to
- * use and close: closing in ends the command's stdin; out/err read to EOF.
+ * env: NULL-terminated "NAME=value" list or NULL. The three fds are borrowed,
+ * non-blocking and stay guest_exec's to close: guest_exec_close_in() ends the
+ * command's stdin; out/err are read to EOF, and both must be, for they share
+ * the channel's window. An EOF is the end of the output only when
+ * guest_exec_wait() then succeeds: it fails when the link was lost.
  * want_err false: stderr is dropped. Bulk sessions carry large transfers.
  */
 struct guest_exec_opts {
@@ -75,16 +78,27 @@ int guest_exec_start(struct guest *g, const struct guest_exec_opts *o,
 int guest_exec_in_fd(struct guest_exec *x);  /* borrowed; -1 once closed */
 int guest_exec_out_fd(struct guest_exec *x);
 int guest_exec_err_fd(struct guest_exec *x);
+/* Readable from when the command ended, or its end cannot be known any more;
+ * what it started in the background may hold out/err open beyond. */
+int guest_exec_event_fd(struct guest_exec *x);
 void guest_exec_close_in(struct guest_exec *x);
 /* The true exit status or signal. ERR_UNAVAILABLE when the link was lost. */
 int guest_exec_wait(struct guest_exec *x, struct deadline d,
 		    struct guest_exit *ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* To the command's process group: "TERM", "KILL", …; sshd ignores it for root
+ * and for subsystems. */
 int guest_exec_signal(struct guest_exec *x, const char *signal,
 		      struct err *e) __attribute__((warn_unused_result));
-void guest_exec_free(struct guest_exec *x); /* closes the channel: SIGHUP */
+/* End a running command: TERM, KILL after 2 s; returns when it ended, after
+ * 4 s at most. */
+void guest_exec_stop(struct guest_exec *x);
+/* Closes the channel; a command that still runs is sent TERM. */
+void guest_exec_free(struct guest_exec *x);
 
-/* Start, feed in, collect (caps are the bufs'), wait. */
+/* Start, feed in, collect (caps are the bufs'), wait. A command that is cut off
+ * by the deadline, a cap or cancel_fd is stopped. It must not leave anything in
+ * the background that holds its stdout or stderr. */
 struct guest_run {
 	const char *const *argv;
 	const void *in;
@@ -96,7 +110,9 @@ int guest_run(struct guest *g, const struct guest_run *r, struct deadline d,
 	      struct guest_exit *ret, struct err *e)
 	__attribute__((warn_unused_result));
 
-/* A connected stream to a unix socket in the guest, as an fd of ours. */
+/* A connected stream to a unix socket in the guest, as an fd of the caller's
+ * (non-blocking; shutdown(2) and EOF cross both ways; closing it closes the
+ * channel). ERR_STATE when nothing listens there. */
 int guest_open_unix(struct guest *g, const char *path, struct deadline d,
 		    int *ret_fd, struct err *e)
 	__attribute__((warn_unused_result));

@@ -1,0 +1,508 @@
+/*
+ * One ssh connection, driven without blocking.
+ *
+ * We make the TCP connection ourselves (libssh's own connect resolves names
+ * and blocks), hand libssh the fd, and then only ever call it when poll(2) says
+ * that the fd is ready: ssh_connect() until the keys are exchanged, the host
+ * key compared, ssh_userauth_publickey() until that is answered, and from then
+ * on ssh_execute_message_callbacks(), which is libssh's public name for "handle
+ * what has arrived" and runs the channel callbacks of guest_channel.c.
+ *
+ * What libssh 0.10 does not do for us, and how it is done here:
+ *  - It makes the socket blocking once connected, and send(2) of a large
+ *    buffer would then wait for the guest: O_NONBLOCK is set again. libssh
+ *    writes only after POLLOUT, and takes a partial write.
+ *  - It reads known_hosts files and ssh_config unless told otherwise.
+ *  - Requests and channels that the peer opens are queued without bound unless
+ *    a message callback is set; ours has libssh refuse each.
+ *  - Messages that belong to no channel cost the peer nothing: they are counted
+ *    in a leaky bucket, and a flood of them ends the session.
+ *  - A peer whose CHANNEL_OPEN_CONFIRMATION says that packets may hold 10
+ *    bytes makes ssh_channel_write() loop for ever (it takes 10 off for the
+ *    header). libssh offers no way to ask for that number, but logs it:
+ *    watch_log() reads it there, before any write.
+ *  - It notices a silent peer never: keepalives here, TCP_USER_TIMEOUT below.
+ */
+#include "vmctl/guest_impl.h"
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/crypto.h"
+#include "base/fd.h"
+#include "base/limits.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libssh/callbacks.h>
+#include <libssh/libssh.h>
+#include <libssh/server.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* libssh reads this much at a time; a shorter read emptied the socket */
+#define READ_STEP_LEN 4096
+/* one session's turn, so that the others' bytes do not wait longer than it
+ * takes to decrypt this many steps (256 KiB, under a millisecond) */
+#define READ_STEPS_COUNT 64
+/* in libssh's buffer at most, besides what a blocked socket left there */
+#define QUEUE_LEN (256 * 1024)
+/* OpenSSH says 32768; every sane peer is far above this */
+#define MIN_PACKET_LEN 1024
+
+static const struct {
+	enum ssh_options_e option;
+	const char *value;
+} fixed_options[] = {
+	{SSH_OPTIONS_HOSTKEYS, "ssh-ed25519"},
+	{SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, "ssh-ed25519"},
+	{SSH_OPTIONS_KEY_EXCHANGE, "curve25519-sha256,curve25519-sha256@"
+				   "libssh.org,ecdh-sha2-nistp256"},
+	{SSH_OPTIONS_CIPHERS_C_S,
+	 "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
+	 "chacha20-poly1305@openssh.com"},
+	{SSH_OPTIONS_CIPHERS_S_C,
+	 "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
+	 "chacha20-poly1305@openssh.com"},
+	{SSH_OPTIONS_HMAC_C_S, "hmac-sha2-256-etm@openssh.com"}, /* of none */
+	{SSH_OPTIONS_HMAC_S_C, "hmac-sha2-256-etm@openssh.com"},
+	{SSH_OPTIONS_COMPRESSION, "no"},
+	{SSH_OPTIONS_KNOWNHOSTS, "/dev/null"},
+	{SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null"},
+	{SSH_OPTIONS_SSH_DIR, "/nonexistent"},
+};
+
+/* ---- what libssh only logs ---- */
+
+static void watch_log(int priority, const char *function, const char *text,
+		      void *guest)
+{
+	struct guest *g = guest;
+	unsigned window, packet;
+
+	(void)priority;
+	if (strcmp(function, "ssh_packet_channel_open_conf") != 0 ||
+	    !g->current)
+		return;
+	text = strstr(text, "Remote window : ");
+	if (text &&
+	    sscanf(text, "Remote window : %u, maxpacket : %u", &window,
+		   &packet) == 2 &&
+	    packet < MIN_PACKET_LEN)
+		guest_session_taint(g->current,
+				    "it takes no packets of a useful size");
+}
+
+void guest_session_thread_init(struct guest *g)
+{
+	/* all three are per thread in libssh */
+	ssh_set_log_userdata(g);
+	ssh_set_log_callback(watch_log);
+	ssh_set_log_level(SSH_LOG_PROTOCOL);
+}
+
+void guest_session_enter(struct guest_session *s)
+{
+	s->g->current = s;
+}
+
+void guest_session_leave(struct guest_session *s)
+{
+	s->g->current = NULL;
+}
+
+void guest_session_taint(struct guest_session *s, const char *why)
+{
+	if (!s->tainted)
+		s->why = why;
+	s->tainted = true;
+}
+
+/* Whatever the peer wants of us: no. libssh sends the refusal. */
+static int refuse(ssh_session ssh, ssh_message message, void *session)
+{
+	(void)ssh;
+	(void)message;
+	(void)session;
+	return 1;
+}
+
+/* ---- making and ending ---- */
+
+void guest_session_fail(struct guest_session *s, enum err_code code,
+			const char *fmt, ...)
+{
+	char text[sizeof(s->err.msg)];
+	va_list ap;
+
+	if (s->link == GUEST_LINK_DEAD)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	err_set(&s->err, code, "%s", text);
+	s->link = GUEST_LINK_DEAD;
+}
+
+static int parse_address(const char *text, unsigned port,
+			 struct sockaddr_storage *ret, socklen_t *ret_len)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
+
+	memset(ret, 0, sizeof(*ret));
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons((uint16_t)port);
+		*ret_len = sizeof(*v4);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons((uint16_t)port);
+		*ret_len = sizeof(*v6);
+		return 0;
+	}
+	return -1;
+}
+
+/* A guest that vanished (no RST) is noticed after this, whatever is in
+ * flight; the kernel of a live one answers within it, even emulated. */
+static void tune_socket(int fd)
+{
+	const int on = 1, dead_ms = LIMIT_GUEST_DEAD_MS, idle_s = 20,
+		  every_s = 10;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms,
+		   sizeof(dead_ms));
+}
+
+static void start_tcp(struct guest_session *s, const char *address,
+		      unsigned port)
+{
+	struct sockaddr_storage to;
+	socklen_t len = 0;
+
+	if (parse_address(address, port, &to, &len) < 0) {
+		guest_session_fail(s, ERR_STATE, "%s has no address yet",
+				   s->g->name);
+		return;
+	}
+	s->tcp_fd = socket(to.ss_family,
+			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->tcp_fd < 0) {
+		guest_session_fail(s, ERR_SYSTEM, "making a socket: %m");
+		return;
+	}
+	tune_socket(s->tcp_fd);
+	if (connect(s->tcp_fd, (struct sockaddr *)&to, len) < 0 &&
+	    errno != EINPROGRESS)
+		guest_session_fail(s, ERR_UNAVAILABLE,
+				   "%s does not answer at %s port %u: %m",
+				   s->g->name, address, port);
+}
+
+struct guest_session *guest_session_new(struct guest *g, enum guest_role role)
+{
+	struct guest_session *s = ALLOC_NEW(struct guest_session);
+	autofree char *address = NULL;
+	unsigned port;
+
+	pthread_mutex_lock(&g->lock);
+	address = alloc_str(g->address);
+	port = g->port;
+	pthread_mutex_unlock(&g->lock);
+	s->g = g;
+	s->role = role;
+	s->link = GUEST_LINK_TCP;
+	s->tcp_fd = -1;
+	s->up_by = deadline_in_ms(LIMIT_SSH_CONNECT_MS);
+	s->counter = ALLOC_NEW(struct ssh_counter_struct);
+	start_tcp(s, address, port);
+	return s;
+}
+
+void guest_session_free(struct guest_session *s)
+{
+	int fd = s->ssh ? ssh_get_fd(s->ssh) : -1;
+
+	if (fd >= 0 && s->link != GUEST_LINK_DEAD) {
+		/* says goodbye, but does not close an fd we gave it */
+		ssh_disconnect(s->ssh);
+		close(fd);
+	}
+	ssh_key_free(s->key);
+	ssh_free(s->ssh); /* closes an fd that it still has */
+	if (s->tcp_fd >= 0)
+		close(s->tcp_fd);
+	free(s->counter);
+	free(s);
+}
+
+/* ---- becoming up ---- */
+
+static int set_options(struct guest_session *s, const char *address)
+{
+	const int no = 0;
+	int rc = 0;
+
+	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_PROCESS_CONFIG, &no);
+	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_HOST, address);
+	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_USER, s->g->user);
+	for (size_t i = 0; i < ARRAY_COUNT(fixed_options); i++)
+		rc |= ssh_options_set(s->ssh, fixed_options[i].option,
+				      fixed_options[i].value);
+	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_FD, &s->tcp_fd);
+	return rc;
+}
+
+static void start_ssh(struct guest_session *s)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(s->tcp_fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		error = errno;
+	if (error) {
+		errno = error;
+		guest_session_fail(s, ERR_UNAVAILABLE, "%s does not answer: %m",
+				   s->g->name);
+		return;
+	}
+	s->ssh = ssh_new();
+	if (!s->ssh || set_options(s, "guest") != 0) {
+		guest_session_fail(s, ERR_INTERNAL, "libssh refuses: %s",
+				   s->ssh ? ssh_get_error(s->ssh)
+					  : "no memory");
+		return;
+	}
+	s->tcp_fd = -1;
+	ssh_set_blocking(s->ssh, 0);
+	ssh_set_counters(s->ssh, s->counter, NULL);
+	ssh_set_message_callback(s->ssh, refuse, s);
+	s->link = GUEST_LINK_KEX;
+}
+
+/* Before anything but the key exchange was sent. */
+static void check_host_key(struct guest_session *s)
+{
+	const char *name = s->g->name;
+	ssh_key key = NULL;
+	char *got = NULL;
+	size_t len;
+	bool same = false;
+
+	if (ssh_get_server_publickey(s->ssh, &key) == SSH_OK &&
+	    ssh_key_type(key) == SSH_KEYTYPE_ED25519 &&
+	    ssh_pki_export_pubkey_base64(key, &got) == SSH_OK) {
+		len = strlen(s->g->host_key);
+		same = strlen(got) == len &&
+		       crypto_equal(got, s->g->host_key, len);
+	}
+	if (!same)
+		guest_session_fail(
+			s, ERR_DENIED,
+			"Host key verification failed: what answers "
+			"at %s's address has the key %s, not the one "
+			"that %s was made with; nothing was sent",
+			name, got ? got : "(none)", name);
+	ssh_string_free_char(got);
+	ssh_key_free(key);
+}
+
+static void step_kex(struct guest_session *s)
+{
+	int rc = ssh_connect(s->ssh);
+	int fd = ssh_get_fd(s->ssh);
+	const char *text;
+
+	if (fd >= 0 && fd_set_nonblock(fd, NULL) < 0)
+		rc = SSH_ERROR;
+	if (rc == SSH_AGAIN)
+		return;
+	if (rc != SSH_OK) {
+		text = ssh_get_error(s->ssh);
+		if (strstr(text, "host key algo"))
+			guest_session_fail(s, ERR_DENIED,
+					   "Host key verification failed: what "
+					   "answers at %s's address offers no "
+					   "ssh-ed25519 key; nothing was sent",
+					   s->g->name);
+		else
+			guest_session_fail(s, ERR_UNAVAILABLE,
+					   "%s does not answer ssh: %s",
+					   s->g->name, text);
+		return;
+	}
+	check_host_key(s);
+	if (s->link != GUEST_LINK_DEAD)
+		s->link = GUEST_LINK_AUTH;
+}
+
+static void step_auth(struct guest_session *s)
+{
+	int rc;
+
+	if (!s->key && ssh_pki_import_privkey_file(s->g->key_path, NULL, NULL,
+						   NULL, &s->key) != SSH_OK) {
+		guest_session_fail(s, ERR_STATE,
+				   "%s: our key is missing or "
+				   "unreadable",
+				   s->g->key_path);
+		return;
+	}
+	rc = ssh_userauth_publickey(s->ssh, NULL, s->key);
+	if (rc == SSH_AUTH_AGAIN)
+		return;
+	if (rc == SSH_AUTH_SUCCESS) {
+		ssh_key_free(s->key);
+		s->key = NULL;
+		s->link = GUEST_LINK_UP;
+		s->heard_ms = s->junk_ms = deadline_now_ms();
+	} else if (rc == SSH_AUTH_ERROR) {
+		guest_session_fail(s, ERR_UNAVAILABLE, "%s ended the login: %s",
+				   s->g->name, ssh_get_error(s->ssh));
+	} else {
+		guest_session_fail(s, ERR_DENIED,
+				   "%s does not accept our key for user %s",
+				   s->g->name, s->g->user);
+	}
+}
+
+/* ---- being up ---- */
+
+/* All but channel data is free to send for the guest: bound it. */
+static void count_junk(struct guest_session *s, int64_t now_ms)
+{
+	uint64_t in_len = s->counter->in_bytes - s->in_seen_len;
+
+	s->in_seen_len = s->counter->in_bytes;
+	s->junk_len += (int64_t)in_len - (int64_t)s->useful_len -
+		       (now_ms - s->junk_ms) * LIMIT_GUEST_JUNK_PER_MS_LEN;
+	s->useful_len = 0;
+	s->junk_ms = now_ms;
+	if (s->junk_len < 0)
+		s->junk_len = 0;
+	if (s->junk_len > LIMIT_GUEST_JUNK_LEN)
+		guest_session_taint(s, "it floods us with empty messages");
+	if (in_len > 0) {
+		s->heard_ms = now_ms;
+		s->asked = false;
+	}
+}
+
+static void read_some(struct guest_session *s)
+{
+	const int on = 1;
+	uint64_t before, start = s->counter->in_bytes;
+
+	for (int i = 0; i < READ_STEPS_COUNT && !s->tainted; i++) {
+		before = s->counter->in_bytes;
+		ssh_execute_message_callbacks(s->ssh);
+		if (s->counter->in_bytes - before < READ_STEP_LEN)
+			break;
+	}
+	if (s->counter->in_bytes > start && ssh_get_fd(s->ssh) >= 0)
+		setsockopt(ssh_get_fd(s->ssh), IPPROTO_TCP, TCP_QUICKACK, &on,
+			   sizeof(on));
+}
+
+bool guest_session_check(struct guest_session *s)
+{
+	if (s->link != GUEST_LINK_UP)
+		return s->link != GUEST_LINK_DEAD;
+	if (s->tainted)
+		guest_session_fail(s, ERR_PROTOCOL,
+				   "%s broke the ssh protocol: %s", s->g->name,
+				   s->why);
+	else if (!ssh_is_connected(s->ssh) || ssh_get_fd(s->ssh) < 0 ||
+		 ssh_get_status(s->ssh) & (SSH_CLOSED | SSH_CLOSED_ERROR))
+		guest_session_fail(s, ERR_UNAVAILABLE,
+				   "the connection to %s was lost: %s",
+				   s->g->name, ssh_get_error(s->ssh));
+	return s->link == GUEST_LINK_UP;
+}
+
+void guest_session_dispatch(struct guest_session *s)
+{
+	guest_session_enter(s);
+	if (s->link == GUEST_LINK_TCP)
+		start_ssh(s);
+	if (s->link == GUEST_LINK_KEX)
+		step_kex(s);
+	if (s->link == GUEST_LINK_AUTH)
+		step_auth(s);
+	else if (s->link == GUEST_LINK_UP)
+		read_some(s);
+	guest_session_leave(s);
+	if (s->link == GUEST_LINK_UP)
+		count_junk(s, deadline_now_ms());
+	guest_session_check(s);
+}
+
+int guest_session_fd(const struct guest_session *s)
+{
+	return s->ssh ? ssh_get_fd(s->ssh) : s->tcp_fd;
+}
+
+short guest_session_events(const struct guest_session *s)
+{
+	if (s->link == GUEST_LINK_TCP)
+		return POLLOUT;
+	return ssh_get_poll_flags(s->ssh) & SSH_WRITE_PENDING ? POLLIN | POLLOUT
+							      : POLLIN;
+}
+
+bool guest_session_may_write(struct guest_session *s)
+{
+	if (s->link != GUEST_LINK_UP)
+		return false;
+	if (!(ssh_get_status(s->ssh) & SSH_WRITE_PENDING))
+		s->queued_len = 0;
+	return s->queued_len < QUEUE_LEN;
+}
+
+/*
+ * A keepalive is a global request that must be answered. libssh remembers one:
+ * the first call after an answer collects it, the next sends anew.
+ */
+static void ask_if_alive(struct guest_session *s, int64_t now_ms)
+{
+	guest_session_enter(s);
+	ssh_send_keepalive(s->ssh);
+	if (s->asked_ms > 0)
+		ssh_send_keepalive(s->ssh);
+	guest_session_leave(s);
+	s->asked = true;
+	s->asked_ms = now_ms;
+}
+
+int64_t guest_session_tick(struct guest_session *s, int64_t now_ms)
+{
+	if (s->link == GUEST_LINK_DEAD)
+		return 0;
+	if (s->link != GUEST_LINK_UP) {
+		if (s->up_by.at_ms <= now_ms)
+			guest_session_fail(s, ERR_UNAVAILABLE,
+					   "%s did not answer ssh within %d s",
+					   s->g->name,
+					   LIMIT_SSH_CONNECT_MS / 1000);
+		return s->up_by.at_ms - now_ms;
+	}
+	if (now_ms - s->heard_ms < LIMIT_GUEST_QUIET_MS)
+		return s->heard_ms + LIMIT_GUEST_QUIET_MS - now_ms;
+	if (!s->asked)
+		ask_if_alive(s, now_ms);
+	if (now_ms - s->asked_ms < LIMIT_GUEST_DEAD_MS)
+		return s->asked_ms + LIMIT_GUEST_DEAD_MS - now_ms;
+	guest_session_fail(s, ERR_UNAVAILABLE, "%s has not answered for %d s",
+			   s->g->name, LIMIT_GUEST_DEAD_MS / 1000);
+	return 0;
+}

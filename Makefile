@@ -16,8 +16,8 @@ O    := build/$(MODE)
 PREFIX ?= /usr/local
 CC   := gcc
 DEBS := gcc make pkg-config libjansson-dev libssh-dev libvirt-dev \
-	libxcb1-dev libxcb-xtest0-dev libxcb-shm0-dev libxcb-xfixes0-dev \
-	libxcb-randr0-dev libpng-dev libssl-dev libsqlite3-dev
+	libxcb1-dev libxcb-xtest0-dev libxcb-xfixes0-dev libxcb-xkb-dev \
+	libxkbcommon-dev libpng-dev libssl-dev libsqlite3-dev
 DEBS_TEST := libcmocka-dev clang-tidy cppcheck shellcheck mandoc
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -62,7 +62,7 @@ LDLIBS_boxery    := jansson sqlite3 libcrypto
 MAIN_boxery-host := vmctl/main.c
 LIBS_boxery-host := vmctl desktop ops base
 LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt xcb xcb-xtest \
-	xcb-shm xcb-xfixes xcb-randr libpng
+	xcb-xfixes xcb-xkb xkbcommon libpng
 MAIN_boxery-mcp  := mcp/main.c
 LIBS_boxery-mcp  := mcp ops base
 LDLIBS_boxery-mcp := jansson sqlite3 libcrypto
@@ -78,7 +78,8 @@ ldlibs_base   := jansson sqlite3 libcrypto
 ldlibs_ops    := $(ldlibs_base)
 ldlibs_cli    := $(ldlibs_base)
 ldlibs_mcp    := $(ldlibs_base)
-ldlibs_desktop := $(ldlibs_base) xcb xcb-xtest xcb-shm xcb-xfixes xcb-randr libpng
+ldlibs_desktop := $(ldlibs_base) xcb xcb-xtest xcb-xfixes xcb-xkb \
+	xkbcommon libpng
 ldlibs_vmctl  := $(LDLIBS_boxery-host)
 
 MAINS := $(foreach p,$(PROGS),$(MAIN_$(p)))

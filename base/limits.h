@@ -78,6 +78,8 @@
 
 /* desktop: X allows 32767; more than 8K is no desktop of ours */
 #define LIMIT_DESKTOP_SIDE_PX 8192
+/* 8K UHD: 133 MB a frame, the most that a guest can make us hold */
+#define LIMIT_DESKTOP_AREA_PX (7680 * 4320)
 #define LIMIT_IMAGE_LEN (16 * 1024 * 1024)
 #define LIMIT_TYPE_LEN (64 * 1024)
 

@@ -1,0 +1,134 @@
+/*
+ * x11.h - one connection to an X server, through libxcb and the gate
+ *
+ * This and the other x11_*.c are libxcb's only users. Everything that comes
+ * back is hostile: a reply is checked for its length before a field beyond
+ * the first 32 bytes is read, and its counts against the request.
+ *
+ * Shapes:  functions are to be called between x11_begin() and x11_end(), which
+ *          carry the deadline. Those that return void only queue a request;
+ *          what became of it shows at the next x11_sync().
+ * Units:   desktop pixels; milliseconds.
+ * Errors:  after a fault of the connection x11_broken() is true and every
+ *          call fails; an error the server answers to a request is
+ *          ERR_PROTOCOL with its numbers and leaves the connection usable.
+ * Threads: one at a time (the gate has a thread of its own).
+ * Source:  X Window System Protocol X11R7, XTEST 2.2, XFIXES 5, XKB 1.0.
+ */
+#ifndef DESKTOP_X11_H
+#define DESKTOP_X11_H
+
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/err.h"
+#include "desktop/coords.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct x11;
+
+struct x11_config {
+	int fd;		   /* connected to the server; taken, also on failure */
+	const void *xauth; /* bytes of an .Xauthority */
+	size_t xauth_len;
+	unsigned display; /* the N of :N, to find the cookie by */
+};
+
+int x11_open(const struct x11_config *config, struct deadline d,
+	     struct x11 **ret, struct err *e)
+	__attribute__((warn_unused_result));
+void x11_free(struct x11 *x);
+bool x11_broken(const struct x11 *x);
+
+void x11_begin(struct x11 *x, struct deadline d);
+void x11_end(struct x11 *x);
+
+/* ---- seeing (x11_image.c) ---- */
+
+struct x11_cursor {
+	int x, y;	    /* of the image's top left corner; may be outside */
+	int hot_x, hot_y;   /* of the pointer itself */
+	unsigned width_px, height_px;
+	uint32_t *pixels;   /* premultiplied ARGB, rows without gaps; or NULL */
+};
+struct x11_capture {
+	void *owner;	 /* what x11_capture_finish() frees */
+	uint8_t *pixels; /* BGRX, rows without gaps */
+	struct coords_rect rect;
+	struct x11_cursor cursor;
+};
+
+/* The desktop's size now; ERR_LIMIT over limits.h. */
+int x11_size(struct x11 *x, struct coords_size *ret, struct err *e)
+	__attribute__((warn_unused_result));
+/* Pixels of rect and the pointer. ERR_BUSY when the desktop is no longer of
+ * that size: look again. */
+int x11_capture(struct x11 *x, const struct coords_size *size,
+		const struct coords_rect *rect, struct x11_capture *ret,
+		struct err *e) __attribute__((warn_unused_result));
+void x11_capture_finish(struct x11_capture *c);
+struct x11_pointer {
+	int x, y;
+	unsigned buttons; /* bit n-1: button n (1..5) is down */
+};
+int x11_pointer(struct x11 *x, struct x11_pointer *ret, struct err *e)
+	__attribute__((warn_unused_result));
+
+/* ---- doing (x11_input.c) ---- */
+
+/* Synthetic input by XTEST. The server waits delay_ms before it goes on with
+ * this connection. */
+void x11_fake_key(struct x11 *x, uint8_t keycode, bool press,
+		  unsigned delay_ms);
+void x11_fake_button(struct x11 *x, uint8_t button, bool press,
+		     unsigned delay_ms);
+void x11_fake_motion(struct x11 *x, int to_x, int to_y, unsigned delay_ms);
+/* A round trip: all before it was done. ERR_PROTOCOL when the server refused
+ * any of it. */
+int x11_sync(struct x11 *x, struct err *e) __attribute__((warn_unused_result));
+
+/* Ask the program that has the focus whether it has caught up, as window
+ * managers do (_NET_WM_PING). */
+enum x11_pong {
+	X11_PONG,	/* it answered: it has seen all input so far */
+	X11_NO_PONG,	/* it does take part, but did not answer in time */
+	X11_PONG_NEVER, /* it does not take part */
+};
+int x11_ping(struct x11 *x, unsigned timeout_ms, enum x11_pong *ret,
+	     struct err *e) __attribute__((warn_unused_result));
+
+/* ---- the keyboard (x11_keyboard.c) ---- */
+
+struct xkbmap;
+#define X11_KEYCODES 256
+
+/* The map of XTEST's own keyboard, which is what counts for the keys we
+ * send (another device's may differ). */
+int x11_keyboard_map(struct x11 *x, struct xkbmap *ret, struct err *e)
+	__attribute__((warn_unused_result));
+/* Which keycodes have no keysym on the keyboard used last, either. */
+int x11_keyboard_unused(struct x11 *x, bool ret_unused[X11_KEYCODES],
+			struct err *e) __attribute__((warn_unused_result));
+struct x11_key_state {
+	uint8_t base_mods, latched_mods, locked_mods, locked_group;
+	bool down[X11_KEYCODES];
+};
+int x11_key_state(struct x11 *x, struct x11_key_state *ret, struct err *e)
+	__attribute__((warn_unused_result));
+/* Set locked modifiers (all eight) and group, drop latches. */
+void x11_lock_state(struct x11 *x, uint8_t mods, uint8_t group);
+/* Give count keycodes from first on these keysyms, on both levels. */
+void x11_bind(struct x11 *x, uint8_t first, const uint32_t *keysyms,
+	      uint8_t count);
+/* Which keycodes we bound, remembered by the server itself (a property of its
+ * root window), so that they outlive this connection. */
+int x11_bound_get(struct x11 *x, bool ret_bound[X11_KEYCODES], struct err *e)
+	__attribute__((warn_unused_result));
+void x11_bound_set(struct x11 *x, const bool bound[X11_KEYCODES]);
+
+CLEANUP_DEFINE(x11, struct x11, x11_free)
+#define auto_x11 __attribute__((cleanup(cleanup_x11_)))
+
+#endif

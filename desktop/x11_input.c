@@ -1,0 +1,223 @@
+/* Doing: XTEST events, and asking whether they have arrived. */
+#include "desktop/wire.h"
+#include "desktop/x11_conn.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <xcb/xtest.h>
+
+enum {
+	/* a window sits a few frames deep in others; a hostile tree is cut */
+	TREE_DEPTH = 16,
+	PROTOCOLS_COUNT = 64,
+	CHILDREN_COUNT = 16384,
+};
+
+static void fake(struct x11 *x, uint8_t type, uint8_t detail,
+		 unsigned delay_ms, int to_x, int to_y)
+{
+	x11_sent(x, xcb_test_fake_input(x->c, type, detail, delay_ms,
+					x->setup.root, (int16_t)to_x,
+					(int16_t)to_y, 0)
+			    .sequence);
+}
+
+void x11_fake_key(struct x11 *x, uint8_t keycode, bool press,
+		  unsigned delay_ms)
+{
+	fake(x, press ? XCB_KEY_PRESS : XCB_KEY_RELEASE, keycode, delay_ms, 0,
+	     0);
+}
+
+void x11_fake_button(struct x11 *x, uint8_t button, bool press,
+		     unsigned delay_ms)
+{
+	fake(x, press ? XCB_BUTTON_PRESS : XCB_BUTTON_RELEASE, button, delay_ms,
+	     0, 0);
+}
+
+void x11_fake_motion(struct x11 *x, int to_x, int to_y, unsigned delay_ms)
+{
+	fake(x, XCB_MOTION_NOTIFY, 0 /* absolute */, delay_ms, to_x, to_y);
+}
+
+/* ---- ping ------------------------------------------------------------------------- */
+
+static int focus_window(struct x11 *x, uint32_t *ret, struct err *e)
+{
+	autofree xcb_get_input_focus_reply_t *r = NULL;
+	size_t len;
+	unsigned seq;
+
+	if (x11_expect(x, X11_REPLY_LEN, e) != 0)
+		return -1;
+	seq = x11_sent(x, xcb_get_input_focus(x->c).sequence);
+	r = x11_reply(x, seq, sizeof(*r), &len, NULL, e);
+	if (!r)
+		return -1;
+	*ret = r->focus;
+	return 0;
+}
+
+/* A window may vanish while we ask about it: X errors count as "no". */
+static int takes_part(struct x11 *x, uint32_t window, bool *ret, struct err *e)
+{
+	autofree xcb_get_property_reply_t *r = NULL;
+	uint8_t x_error;
+	size_t len, count;
+	unsigned seq;
+
+	*ret = false;
+	if (x11_expect(x, sizeof(*r) + PROTOCOLS_COUNT * 4, e) != 0)
+		return -1;
+	seq = x11_sent(x, xcb_get_property(x->c, 0, window,
+					   x->atoms[X11_ATOM_WM_PROTOCOLS],
+					   XCB_ATOM_ATOM, 0, PROTOCOLS_COUNT)
+				  .sequence);
+	r = x11_reply(x, seq, sizeof(*r), &len, &x_error, e);
+	if (!r)
+		return x_error ? 0 : -1;
+	count = (len - sizeof(*r)) / 4;
+	if (r->format != 32 || r->value_len < count)
+		count = r->format == 32 ? r->value_len : 0;
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *atom = (const uint8_t *)(r + 1) + i * 4;
+
+		*ret |= wire_u32(atom) == x->atoms[X11_ATOM_NET_WM_PING];
+	}
+	return 0;
+}
+
+static int parent_of(struct x11 *x, uint32_t window, uint32_t *ret,
+		     struct err *e)
+{
+	autofree xcb_query_tree_reply_t *r = NULL;
+	uint8_t x_error;
+	size_t len;
+	unsigned seq;
+
+	*ret = 0;
+	if (x11_expect(x, sizeof(*r) + CHILDREN_COUNT * 4, e) != 0)
+		return -1;
+	seq = x11_sent(x, xcb_query_tree(x->c, window).sequence);
+	r = x11_reply(x, seq, sizeof(*r), &len, &x_error, e);
+	if (!r)
+		return x_error ? 0 : -1;
+	*ret = r->parent;
+	return 0;
+}
+
+/* The focused window or the first around it that takes part; 0: none. */
+static int ping_target(struct x11 *x, uint32_t *ret, struct err *e)
+{
+	uint32_t window;
+
+	*ret = 0;
+	if (focus_window(x, &window, e) != 0)
+		return -1;
+	/* 0 and 1 stand for no window and wherever the pointer is */
+	for (int i = 0; i < TREE_DEPTH && window > 1; i++) {
+		bool yes;
+
+		if (window == x->setup.root)
+			return 0;
+		if (takes_part(x, window, &yes, e) != 0)
+			return -1;
+		if (yes) {
+			*ret = window;
+			return 0;
+		}
+		if (parent_of(x, window, &window, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void watch_root(struct x11 *x, bool on)
+{
+	const uint32_t mask = on ? XCB_EVENT_MASK_SUBSTRUCTURE_NOTIFY : 0;
+
+	xgate_allow_event(x->gate, on ? XCB_CLIENT_MESSAGE : 0);
+	x11_sent(x, xcb_change_window_attributes(x->c, x->setup.root,
+						 XCB_CW_EVENT_MASK, &mask)
+			    .sequence);
+}
+
+static void send_ping(struct x11 *x, uint32_t window, uint32_t stamp)
+{
+	const xcb_client_message_event_t ev = {
+		.response_type = XCB_CLIENT_MESSAGE,
+		.format = 32,
+		.window = window,
+		.type = x->atoms[X11_ATOM_WM_PROTOCOLS],
+		.data.data32 = {x->atoms[X11_ATOM_NET_WM_PING], stamp, window},
+	};
+
+	x11_sent(x, xcb_send_event(x->c, 0, window, XCB_EVENT_MASK_NO_EVENT,
+				   (const char *)&ev)
+			    .sequence);
+	xcb_flush(x->c);
+}
+
+static bool is_pong(const struct x11 *x, const xcb_generic_event_t *ev,
+		    uint32_t window, uint32_t stamp)
+{
+	const xcb_client_message_event_t *m =
+		(const xcb_client_message_event_t *)ev;
+
+	return (ev->response_type & 0x7f) == XCB_CLIENT_MESSAGE &&
+	       m->format == 32 &&
+	       m->type == x->atoms[X11_ATOM_WM_PROTOCOLS] &&
+	       m->data.data32[0] == x->atoms[X11_ATOM_NET_WM_PING] &&
+	       m->data.data32[1] == stamp && m->data.data32[2] == window;
+}
+
+static int await_pong(struct x11 *x, uint32_t window, uint32_t stamp,
+		      struct deadline d, bool *ret, struct err *e)
+{
+	*ret = false;
+	while (!deadline_passed(d)) {
+		struct pollfd p = {.fd = xcb_get_file_descriptor(x->c),
+				   .events = POLLIN};
+		autofree xcb_generic_event_t *ev = xcb_poll_for_event(x->c);
+
+		if (ev && is_pong(x, ev, window, stamp)) {
+			*ret = true;
+			return 0;
+		}
+		if (x11_broken(x))
+			return xgate_error(x->gate, e);
+		if (!ev && deadline_poll(&p, 1, d, "waiting for a pong", e) < 0)
+			return e->code == ERR_TIMEOUT ? 0 : -1;
+	}
+	return 0;
+}
+
+int x11_ping(struct x11 *x, unsigned timeout_ms, enum x11_pong *ret,
+	     struct err *e)
+{
+	uint32_t window, stamp = ++x->pings;
+	struct err late = {0};
+	bool answered;
+
+	if (ping_target(x, &window, e) != 0)
+		return -1;
+	if (window == 0) {
+		*ret = X11_PONG_NEVER;
+		return 0;
+	}
+	watch_root(x, true);
+	send_ping(x, window, stamp);
+	if (await_pong(x, window, stamp, deadline_in_ms(timeout_ms), &answered,
+		       &late) != 0) {
+		if (e)
+			*e = late;
+		return -1;
+	}
+	watch_root(x, false);
+	*ret = answered ? X11_PONG : X11_NO_PONG;
+	/* the window may be gone by now: whatever the server says to that */
+	return x11_sync(x, NULL) == 0 || !x11_broken(x)
+		       ? 0
+		       : xgate_error(x->gate, e);
+}

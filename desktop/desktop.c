@@ -1,0 +1,263 @@
+#include "desktop/desktop.h"
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "desktop/keysym.h"
+#include "desktop/screenshot.h"
+#include "desktop/typing.h"
+#include "desktop/x11.h"
+
+#include <string.h>
+
+enum {
+	/* after the turn's deadline, to let go of what is pressed */
+	GRACE_MS = 3000,
+	/* a desktop has settled when it was still for so long */
+	STILL_MS = 150,
+	SETTLE_ALL_MS = 2000,
+	LOOK_MS = 50,
+};
+
+struct desktop {
+	struct x11 *x;
+	struct typing typing;
+};
+
+int desktop_open(const struct desktop_config *config, struct deadline d,
+		 struct desktop **ret, struct err *e)
+{
+	const struct x11_config c = {.fd = config->fd,
+				     .xauth = config->xauth,
+				     .xauth_len = config->xauth_len,
+				     .display = config->display};
+	struct x11 *x;
+
+	if (x11_open(&c, d, &x, e) != 0)
+		return -1;
+	*ret = ALLOC_NEW(struct desktop);
+	(*ret)->x = x;
+	typing_init(&(*ret)->typing);
+	return 0;
+}
+
+void desktop_free(struct desktop *d)
+{
+	if (!d)
+		return;
+	x11_free(d->x);
+	free(d);
+}
+
+bool desktop_broken(const struct desktop *d)
+{
+	return x11_broken(d->x);
+}
+
+static void begin(struct desktop *d, const struct turn *t)
+{
+	struct deadline grace = t->deadline;
+
+	grace.at_ms += GRACE_MS;
+	x11_begin(d->x, grace);
+}
+
+static int end(struct desktop *d, int rc)
+{
+	x11_end(d->x);
+	return rc;
+}
+
+/* ---- seeing ------------------------------------------------------------------- */
+
+int desktop_capture(struct desktop *d, const struct turn *t,
+		    const struct desktop_region *region,
+		    struct desktop_shot **ret, struct err *e)
+{
+	begin(d, t);
+	return end(d, screenshot_take(d->x, region, ret, e));
+}
+
+static int settle(struct desktop *d, const struct turn *t,
+		  struct desktop_shot **ret, struct err *e)
+{
+	auto_desktop_shot struct desktop_shot *last = NULL;
+	struct deadline all = deadline_in_ms(SETTLE_ALL_MS);
+	struct deadline still = deadline_in_ms(STILL_MS);
+
+	if (screenshot_take(d->x, NULL, &last, e) != 0)
+		return -1;
+	while (!deadline_passed(still) && !deadline_passed(all)) {
+		struct desktop_shot *now;
+
+		deadline_sleep_ms(LOOK_MS);
+		if (turn_check(t, "waiting for the desktop to settle", e) != 0 ||
+		    screenshot_take(d->x, NULL, &now, e) != 0)
+			return -1;
+		if (!screenshot_same(last, now))
+			still = deadline_in_ms(STILL_MS);
+		desktop_shot_free(last);
+		last = now;
+	}
+	*ret = TAKE_PTR(last);
+	return 0;
+}
+
+int desktop_capture_settled(struct desktop *d, const struct turn *t,
+			    struct desktop_shot **ret, struct err *e)
+{
+	begin(d, t);
+	return end(d, settle(d, t, ret, e));
+}
+
+/* ---- places ---------------------------------------------------------------------- */
+
+/* The desktop's size, which must be the one that the client last saw. */
+static int size_as_seen(struct desktop *d, const struct turn *t,
+			struct coords_size *ret, struct err *e)
+{
+	struct coords_size now;
+
+	if (x11_size(d->x, &now, e) != 0)
+		return -1;
+	if (t->seen.width_px && (t->seen.width_px != now.width_px ||
+				 t->seen.height_px != now.height_px))
+		return err_set(e, ERR_STATE,
+			       "the desktop was resized to %ux%u: take a "
+			       "screenshot first",
+			       now.width_px, now.height_px);
+	*ret = now;
+	return 0;
+}
+
+static int to_points(struct desktop *d, const struct turn *t,
+		     const struct desktop_place *places, size_t count,
+		     struct coords_point *ret, struct err *e)
+{
+	struct coords_size size;
+
+	if (size_as_seen(d, t, &size, e) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (coords_to_desktop(size, places[i].x, places[i].y, &ret[i],
+				      e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Keycodes for "ctrl+shift"; none for NULL. */
+static int to_hold(struct desktop *d, const char *modifiers,
+		   uint8_t keycodes[KEYSYM_MODS_COUNT], struct input_hold *ret,
+		   struct err *e)
+{
+	struct keysym_chord chord;
+
+	*ret = (struct input_hold){0};
+	if (!modifiers)
+		return 0;
+	if (keysym_parse_modifiers(modifiers, &chord, e) != 0 ||
+	    typing_modifiers(&d->typing, d->x, &chord, keycodes, e) != 0)
+		return -1;
+	*ret = (struct input_hold){keycodes, chord.mods_count};
+	return 0;
+}
+
+/* ---- doing ------------------------------------------------------------------------ */
+
+static int click(struct desktop *d, const struct turn *t,
+		 const struct desktop_click *c, struct err *e)
+{
+	uint8_t keycodes[KEYSYM_MODS_COUNT];
+	struct coords_point at = {0};
+	struct input_hold mods;
+
+	if ((c->at && to_points(d, t, c->at, 1, &at, e) != 0) ||
+	    to_hold(d, c->modifiers, keycodes, &mods, e) != 0)
+		return -1;
+	return input_click(d->x, c->at ? &at : NULL, c->button, c->count, &mods,
+			   e);
+}
+
+int desktop_click(struct desktop *d, const struct turn *t,
+		  const struct desktop_click *c, struct err *e)
+{
+	begin(d, t);
+	return end(d, click(d, t, c, e));
+}
+
+int desktop_move(struct desktop *d, const struct turn *t,
+		 const struct desktop_place *to, struct err *e)
+{
+	struct coords_point p = {0};
+	int rc;
+
+	begin(d, t);
+	rc = to_points(d, t, to, 1, &p, e);
+	if (rc == 0)
+		rc = input_move(d->x, p, e);
+	return end(d, rc);
+}
+
+static int drag(struct desktop *d, const struct turn *t,
+		const struct desktop_drag *g, struct err *e)
+{
+	uint8_t keycodes[KEYSYM_MODS_COUNT];
+	autofree struct coords_point *points =
+		alloc_array(g->count, sizeof(*points));
+	struct input_path path = {points, g->count, g->button};
+	struct input_hold mods;
+
+	if (to_points(d, t, g->points, g->count, points, e) != 0 ||
+	    to_hold(d, g->modifiers, keycodes, &mods, e) != 0)
+		return -1;
+	return input_drag(d->x, &path, &mods, t, e);
+}
+
+int desktop_drag(struct desktop *d, const struct turn *t,
+		 const struct desktop_drag *g, struct err *e)
+{
+	if (g->count < 2 || g->count > DESKTOP_DRAG_COUNT)
+		return err_set(e, ERR_INVALID, "a drag has 2 to %d points",
+			       DESKTOP_DRAG_COUNT);
+	begin(d, t);
+	return end(d, drag(d, t, g, e));
+}
+
+int desktop_type(struct desktop *d, const struct turn *t, const char *text,
+		 size_t len, struct err *e)
+{
+	autofree uint32_t *keysyms = NULL;
+	size_t count;
+
+	if (len > LIMIT_TYPE_LEN)
+		return err_set(e, ERR_LIMIT,
+			       "text: at most %d bytes in one call",
+			       LIMIT_TYPE_LEN);
+	keysyms = alloc_array(len + 1, sizeof(*keysyms));
+	if (keysym_from_text(text, len, keysyms, &count, e) != 0)
+		return -1;
+	begin(d, t);
+	return end(d, typing_text(&d->typing, d->x, keysyms, count, t, e));
+}
+
+int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
+		unsigned repeat, struct err *e)
+{
+	struct keysym_chord chords[KEYSYM_CHORDS_COUNT];
+	struct typing_chords c = {.chords = chords, .repeat = repeat};
+
+	if (keysym_parse_chords(keys, chords, &c.count, e) != 0)
+		return -1;
+	begin(d, t);
+	return end(d, typing_chords(&d->typing, d->x, &c, t, e));
+}
+
+int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
+{
+	int rc;
+
+	begin(d, t);
+	rc = typing_release(&d->typing, d->x, e);
+	if (rc == 0)
+		rc = input_release(d->x, e);
+	return end(d, rc);
+}

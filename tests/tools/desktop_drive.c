@@ -1,0 +1,243 @@
+/*
+ * Drives one desktop by lines on stdin, for tests and by hand:
+ *
+ *   desktop_drive SOCKET XAUTHORITY DISPLAY [TIMEOUT_MS]
+ *
+ *   shot FILE [X Y WIDTH HEIGHT]      settled FILE
+ *   click X Y BUTTON COUNT MODS       (X - : where the pointer is; MODS - : none)
+ *   move X Y                          drag BUTTON MODS X Y X Y …
+ *   type FILE                         key REPEAT CHORDS…
+ *   release                           seen (places mean the last shot's size)
+ *
+ * Each is answered by one line: "ok …" or "error CODE: MESSAGE", and the
+ * milliseconds it took.
+ */
+#include "base/alloc.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "desktop/desktop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS_COUNT 2100
+
+struct drive {
+	struct desktop *d;
+	struct coords_size last, seen;
+	int64_t timeout_ms;
+};
+
+static struct turn turn_of(const struct drive *v)
+{
+	return (struct turn){.deadline = deadline_in_ms(v->timeout_ms),
+			     .cancel_fd = -1,
+			     .seen = v->seen};
+}
+
+static int64_t number(const char *s)
+{
+	return strtoll(s, NULL, 10);
+}
+
+static int write_png(struct drive *v, struct desktop_shot *s, const char *file,
+		     struct err *e)
+{
+	struct desktop_shot_info i = desktop_shot_info(s);
+	struct buf png;
+	int64_t at_ms = deadline_now_ms();
+	int rc;
+
+	buf_init(&png, 64 * 1024 * 1024);
+	rc = desktop_shot_png(s, &png, e);
+	if (rc == 0) {
+		printf("image %ux%u desktop %ux%u pointer %d,%d scale %.4f "
+		       "png %zu encode %" PRId64 " ms ",
+		       i.image.width_px, i.image.height_px, i.desktop.width_px,
+		       i.desktop.height_px, i.pointer.x, i.pointer.y, i.scale,
+		       png.len, deadline_now_ms() - at_ms);
+		rc = path_write_file(file, png.data, png.len, 0644, e);
+		v->last = i.desktop;
+	}
+	buf_finish(&png);
+	return rc;
+}
+
+static int do_shot(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	auto_desktop_shot struct desktop_shot *s = NULL;
+	struct turn t = turn_of(v);
+	struct desktop_region r = {0};
+	int rc;
+
+	if (argc == 6)
+		r = (struct desktop_region){number(argv[2]), number(argv[3]),
+					    number(argv[4]), number(argv[5])};
+	rc = strcmp(argv[0], "settled") == 0
+		     ? desktop_capture_settled(v->d, &t, &s, e)
+		     : desktop_capture(v->d, &t, argc == 6 ? &r : NULL, &s, e);
+	return rc == 0 ? write_png(v, s, argv[1], e) : -1;
+}
+
+static const char *mods(const char *word)
+{
+	return strcmp(word, "-") == 0 ? NULL : word;
+}
+
+static int do_click(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct desktop_place at = {number(argv[1]), number(argv[2])};
+	struct desktop_click c = {
+		.at = strcmp(argv[1], "-") == 0 ? NULL : &at,
+		.button = (enum input_button)number(argv[3]),
+		.count = (unsigned)number(argv[4]),
+		.modifiers = mods(argv[5])};
+	struct turn t = turn_of(v);
+
+	(void)argc;
+	return desktop_click(v->d, &t, &c, e);
+}
+
+static int do_move(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct desktop_place to = {number(argv[1]), number(argv[2])};
+	struct turn t = turn_of(v);
+
+	(void)argc;
+	return desktop_move(v->d, &t, &to, e);
+}
+
+static int do_drag(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct desktop_place points[WORDS_COUNT / 2];
+	struct desktop_drag g = {.points = points,
+				 .button = (enum input_button)number(argv[1]),
+				 .modifiers = mods(argv[2])};
+	struct turn t = turn_of(v);
+
+	for (int i = 3; i + 1 < argc; i += 2)
+		points[g.count++] = (struct desktop_place){number(argv[i]),
+							   number(argv[i + 1])};
+	return desktop_drag(v->d, &t, &g, e);
+}
+
+static int do_type(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	autofree char *text = NULL;
+	struct turn t = turn_of(v);
+	size_t len;
+
+	(void)argc;
+	if (path_read_file(argv[1], 1024 * 1024, &text, &len, e) != 0)
+		return -1;
+	return desktop_type(v->d, &t, text, len, e);
+}
+
+static int do_key(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct turn t = turn_of(v);
+	struct buf keys;
+	int rc = 0;
+
+	buf_init(&keys, 4096);
+	for (int i = 2; i < argc && rc == 0; i++)
+		rc = buf_printf(&keys, e, "%s ", argv[i]);
+	if (rc == 0)
+		rc = desktop_key(v->d, &t, keys.data, (unsigned)number(argv[1]),
+				 e);
+	buf_finish(&keys);
+	return rc;
+}
+
+static int do_release(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct turn t = turn_of(v);
+
+	(void)argc;
+	(void)argv;
+	return desktop_release(v->d, &t, e);
+}
+
+static int do_seen(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	(void)argc;
+	(void)argv;
+	(void)e;
+	v->seen = v->last;
+	return 0;
+}
+
+static const struct command {
+	const char *name;
+	int min_argc;
+	int (*run)(struct drive *v, int argc, char *argv[], struct err *e);
+} commands[] = {
+	{"shot", 2, do_shot},	{"settled", 2, do_shot},
+	{"click", 6, do_click}, {"move", 3, do_move},
+	{"drag", 7, do_drag},	{"type", 2, do_type},
+	{"key", 3, do_key},	{"release", 1, do_release},
+	{"seen", 1, do_seen},
+};
+
+static void run_line(struct drive *v, char *line)
+{
+	char *argv[WORDS_COUNT] = {NULL};
+	struct err e = {0};
+	int64_t at_ms = deadline_now_ms();
+	int argc = 0, rc;
+
+	while (argc < WORDS_COUNT - 1) {
+		char *word = strsep(&line, " \n");
+
+		if (!word)
+			break;
+		if (*word)
+			argv[argc++] = word;
+	}
+	rc = err_set(&e, ERR_INVALID, "no such command");
+	for (size_t i = 0; argc > 0 && i < ARRAY_COUNT(commands); i++) {
+		if (strcmp(argv[0], commands[i].name) == 0 &&
+		    argc >= commands[i].min_argc)
+			rc = commands[i].run(v, argc, argv, &e);
+	}
+	if (rc == 0)
+		printf("ok %" PRId64 " ms\n", deadline_now_ms() - at_ms);
+	else
+		printf("error %s: %s (%" PRId64 " ms)\n", err_code_name(e.code),
+		       err_msg(&e), deadline_now_ms() - at_ms);
+	fflush(stdout);
+}
+
+int main(int argc, char *argv[])
+{
+	struct drive v = {.timeout_ms = 20000};
+	autofree char *xauth = NULL;
+	struct desktop_config c = {0};
+	struct err e = {0};
+	char *line = NULL;
+	size_t size = 0;
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: desktop_drive SOCKET XAUTHORITY "
+				"DISPLAY [TIMEOUT_MS]\n");
+		return 2;
+	}
+	if (argc > 4)
+		v.timeout_ms = number(argv[4]);
+	if (path_read_file(argv[2], 64 * 1024, &xauth, &c.xauth_len, &e) != 0 ||
+	    (c.fd = fd_unix_connect(argv[1], &e)) < 0)
+		goto fail;
+	c.xauth = xauth;
+	c.display = (unsigned)number(argv[3]);
+	if (desktop_open(&c, deadline_in_ms(v.timeout_ms), &v.d, &e) != 0)
+		goto fail;
+	while (getline(&line, &size, stdin) > 0)
+		run_line(&v, line);
+	free(line);
+	desktop_free(v.d);
+	return 0;
+fail:
+	printf("error %s: %s\n", err_code_name(e.code), err_msg(&e));
+	return 1;
+}

@@ -120,6 +120,7 @@ void guest_free(struct guest *g)
 	pthread_mutex_unlock(&g->lock);
 	guest_wake(g);
 	pthread_join(g->thread, NULL);
+	guest_sftp_free(g->sftp);
 	free_guest(g);
 }
 
@@ -234,7 +235,7 @@ int guest_chan_await_open(struct guest_chan *c, int cancel_fd, struct err *e)
 		struct pollfd fds[2] = {{.fd = c->event_fd, .events = POLLIN},
 					{.fd = cancel_fd, .events = POLLIN}};
 
-		if (deadline_poll(fds, 2, d, "starting", e) < 0)
+		if (deadline_poll(fds, 2, d, "waiting for the guest to start it", e) < 0)
 			return -1;
 		if (fds[1].revents)
 			return err_set(e, ERR_CANCELLED, "cancelled");
@@ -423,7 +424,7 @@ int guest_exec_wait(struct guest_exec *x, struct deadline d,
 	int rc;
 
 	while ((rc = look(x, ret, e)) == 0)
-		if (deadline_poll(&pf, 1, d, "the command ran", e) < 0)
+		if (deadline_poll(&pf, 1, d, "waiting for the command to end", e) < 0)
 			return -1;
 	return rc < 0 ? -1 : 0;
 }
@@ -540,7 +541,7 @@ static int run_streams(struct guest_exec *x, const struct guest_run *r,
 				       {.fd = x->errs, .events = POLLIN},
 				       {.fd = r->cancel_fd, .events = POLLIN}};
 
-		if (deadline_poll(fds, 4, d, "the command ran", e) < 0)
+		if (deadline_poll(fds, 4, d, "waiting for the command to end", e) < 0)
 			return -1;
 		if (fds[3].revents)
 			return err_set(e, ERR_CANCELLED, "cancelled");

@@ -117,7 +117,12 @@ int guest_open_unix(struct guest *g, const char *path, struct deadline d,
 		    int *ret_fd, struct err *e)
 	__attribute__((warn_unused_result));
 
-/* ---- sftp: each call is one job on the guest's thread ---- */
+/*
+ * ---- sftp: on the caller's thread, over a channel that is kept warm ----
+ * Relative paths start at the user's home. What the guest says is checked, but
+ * it may lie about what lies where: names are single components, sizes are
+ * claims.
+ */
 struct guest_stat {
 	char type;	 /* 'f' 'd' 'l' or '?' */
 	uint32_t mode;	 /* permission bits */
@@ -143,7 +148,8 @@ int guest_read_link(struct guest *g, const char *path, struct deadline d,
 int guest_read_file(struct guest *g, const char *path, struct deadline d,
 		    struct buf *out, struct err *e)
 	__attribute__((warn_unused_result));
-/* Temp, fsync where the server can, rename. mode 0: keep, or 0644. */
+/* Temp beside it, fsync where the server can, rename over what a link at path
+ * points to. mode 0: keep, or 0644. */
 int guest_write_file(struct guest *g, const char *path, const void *p,
 		     size_t len, uint32_t mode, struct deadline d,
 		     struct err *e) __attribute__((warn_unused_result));

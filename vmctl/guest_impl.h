@@ -6,6 +6,8 @@
  *   guest_session.c  one ssh connection: connect, host key, login, liveness
  *   guest_channel.c  one channel and the fds it is pumped to
  *   guest_quote.c    argv as a command line (pure)
+ *   guest_sftp.c     file operations, on the caller's thread
+ *   guest_wire.c     SFTP packets, encoded and parsed (pure)
  *
  * Shapes:  struct guest is shared; its members say by whom. A guest_chan is
  *          counted: the caller holds one reference, the thread another.
@@ -133,6 +135,7 @@ struct guest {
 	bool quit;
 	struct guest_chan *incoming;
 	struct guest_waiter *waiters;
+	struct guest_sftp *sftp; /* connected and idle, or NULL */
 	/* thread */
 	struct guest_session *sessions;
 	struct guest_chan *chans;
@@ -235,5 +238,9 @@ void guest_chan_finish(struct guest_chan *c);
 /* ---- guest_quote.c ---- */
 int guest_quote_command(const struct guest_exec_opts *o, char **ret,
 			struct err *e) __attribute__((warn_unused_result));
+
+/* ---- guest_sftp.c ---- */
+struct guest_sftp;
+void guest_sftp_free(struct guest_sftp *f);
 
 #endif

@@ -577,6 +577,8 @@ json_t *validate_args(const struct op *op, const json_t *args, bool from_agent,
 		err_set(e, ERR_DENIED, "%s: not open to agents", op->name);
 		return NULL;
 	}
+	if (json_is_null(args))
+		args = NULL;
 	if (args && !json_is_object(args)) {
 		err_set(e, ERR_INVALID, "%s: arguments must be an object",
 			op->name);

@@ -1,0 +1,213 @@
+#include "cli/invoke.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/path.h"
+#include "base/version.h"
+#include "cli/meter.h"
+#include "cli/render.h"
+#include "ops/client.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PRINT_CAP ((size_t)64 * 1024 * 1024)
+
+/* A terminal that stopped reading must not keep us for ever. */
+static int write_out(const void *p, size_t len, struct err *e)
+{
+	return fd_write_all(STDOUT_FILENO, p, len,
+			    deadline_in_ms(DEADLINE_MAX_MS), e);
+}
+
+static int connect_service(const struct invoke *v, bool no_start,
+			   struct client **ret, struct err *e)
+{
+	struct client_opts o = {
+		.home = v->home,
+		.name = v->front->client ? v->front->client : "cli",
+		.no_start = no_start,
+	};
+	const char *version;
+
+	if (client_connect(&o, ret, e) != 0)
+		return -1;
+	version = client_service_version(*ret);
+	if (isatty(STDERR_FILENO) && !v->front->quiet &&
+	    strcmp(version, version_string()) != 0)
+		fprintf(stderr,
+			"boxery: the service is boxery-host %.64s, this is "
+			"boxery %s (boxery service restart)\n",
+			version, version_string());
+	return 0;
+}
+
+static int call(const struct invoke *v, const char *op, const json_t *args,
+		bool no_start, struct buf *image, json_t **ret_result,
+		struct err *e)
+{
+	auto_client struct client *c = NULL;
+	struct client_io io = client_io_none(deadline_in_ms(DEADLINE_MAX_MS));
+	struct meter meter;
+	int rc;
+
+	if (connect_service(v, no_start, &c, e) != 0)
+		return -1;
+	/* a command's output is its own business: no meter on top of it */
+	bool streams = strcmp(op, "vm_run") == 0;
+	meter_init(&meter, v->front->quiet || streams);
+	io.ctx = &meter;
+	io.progress = meter_show;
+	io.cancel_fd = v->cancel_fd;
+	io.image = image;
+	if (streams) {
+		io.in_fd = STDIN_FILENO;
+		io.out_fd = STDOUT_FILENO;
+		io.err_fd = STDERR_FILENO;
+	}
+	rc = client_call(c, op, args, &io, ret_result, e);
+	meter_clear(&meter);
+	return rc;
+}
+
+int invoke_op(const struct invoke *v, const char *op, const json_t *args,
+	      bool no_start, json_t **ret_result, struct err *e)
+{
+	return call(v, op, args, no_start, NULL, ret_result, e);
+}
+
+int invoke_print(const struct invoke *v, const struct op *op,
+		 const json_t *result, struct err *e)
+{
+	struct buf out;
+	int rc;
+
+	buf_init(&out, PRINT_CAP);
+	if (v->front->json)
+		rc = render_json(&out, result, isatty(STDOUT_FILENO), e);
+	else
+		rc = render_result(&out, op, result, e);
+	if (rc == 0)
+		rc = write_out(out.data, out.len, e);
+	buf_finish(&out);
+	return rc;
+}
+
+/* ---- results with a meaning of their own ------------------------------------- */
+
+static int signal_number(const char *name)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		const char *known = sigabbrev_np(sig);
+
+		if (known && strcmp(known, name) == 0)
+			return sig;
+	}
+	return 0;
+}
+
+/* The status of the command in the guest, as a shell would give it. */
+static int run_status(const json_t *result)
+{
+	const char *name = "";
+	int64_t status = -1;
+	struct err e = {0};
+
+	if (json_opt_int(result, "status", &status, &e) != 0 ||
+	    json_opt_str(result, "signal", &name, &e) != 0)
+		return err_exit_status(ERR_PROTOCOL);
+	if (*name)
+		return 128 + signal_number(name);
+	return status >= 0 && status <= 255 ? (int)status
+					    : err_exit_status(ERR_PROTOCOL);
+}
+
+/* `doctor` found something wrong. */
+static bool any_not_ok(const json_t *result)
+{
+	const json_t *rows = json_object_get(result, "rows");
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		if (json_is_false(json_object_get(json_array_get(rows, i),
+						  "ok")))
+			return true;
+	}
+	return false;
+}
+
+/* ---- images ---------------------------------------------------------------------- */
+
+static int check_output(const struct invoke *v, struct err *e)
+{
+	if (v->front->output || !isatty(STDOUT_FILENO))
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "an image is nothing for a terminal: --output FILE, or "
+		       "redirect standard output");
+}
+
+static int put_image(const struct invoke *v, const struct op *op,
+		     const struct buf *image, const json_t *result,
+		     struct err *e)
+{
+	if (image->len == 0)
+		return err_set(e, ERR_PROTOCOL, "%s: no image came", op->name);
+	if (!v->front->output)
+		return write_out(image->data, image->len, e);
+	if (path_write_file(v->front->output, image->data, image->len, 0644,
+			    e) != 0)
+		return -1;
+	return invoke_print(v, op, result, e);
+}
+
+static int image_and_print(const struct invoke *v, const struct op *op,
+			   const json_t *args, struct err *e)
+{
+	auto_json json_t *result = NULL;
+	struct buf image;
+	int rc = -1;
+
+	if (check_output(v, e) != 0)
+		return -1;
+	buf_init(&image, LIMIT_IMAGE_LEN);
+	if (call(v, op->name, args, false, &image, &result, e) == 0)
+		rc = put_image(v, op, &image, result, e);
+	buf_finish(&image);
+	return rc;
+}
+
+int invoke_and_print(const struct invoke *v, const struct op *op,
+		     const json_t *args, int *ret_status, struct err *e)
+{
+	auto_json json_t *result = NULL;
+	int status = 0;
+
+	if (argv_option_applies(ARGV_OUTPUT, op)) {
+		if (image_and_print(v, op, args, e) != 0)
+			return -1;
+		*ret_status = 0;
+		return 0;
+	}
+	if (invoke_op(v, op->name, args, false, &result, e) != 0)
+		return -1;
+	if (strcmp(op->name, "vm_run") == 0) {
+		/* its output is all there is to see */
+		status = run_status(result);
+		if (!v->front->json) {
+			*ret_status = status;
+			return 0;
+		}
+	} else if (op->result == OP_RESULT_TABLE && any_not_ok(result)) {
+		status = 1;
+	}
+	if (invoke_print(v, op, result, e) != 0)
+		return -1;
+	*ret_status = status;
+	return 0;
+}

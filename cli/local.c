@@ -1,0 +1,199 @@
+#include "cli/local.h"
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/path.h"
+#include "ops/client.h"
+#include "ops/client_start.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* `service status` of one that does not run, as in LSB init scripts */
+#define STATUS_NOT_RUNNING 3
+#define STOP_MS (2 * LIMIT_SERVICE_STOP_MS)
+
+/* ---- ssh ------------------------------------------------------------------------- */
+
+/* ssh itself would only say that the host does not answer. */
+static int check_running(const json_t *info, const char *vm, struct err *e)
+{
+	const char *state;
+
+	if (json_get_str(info, "state", &state, e) != 0)
+		return -1;
+	if (strcmp(state, "running") != 0)
+		return err_set(e, ERR_STATE, "%s is %s (boxery start %s)", vm,
+			       state, vm);
+	return 0;
+}
+
+static int local_ssh(const struct invoke *v, const struct op *op,
+		     const json_t *args, int *ret_status, struct err *e)
+{
+	const json_t *words = json_object_get(args, "argv");
+	auto_json json_t *asked = NULL;
+	auto_json json_t *info = NULL;
+	autofree char *config = path_join(v->home->config, "ssh_config");
+	autofree char *host = NULL;
+	autofree const char **argv = NULL;
+	const char *vm;
+	size_t n = 0;
+
+	(void)ret_status;
+	if (json_get_str(args, "vm", &vm, e) != 0)
+		return err_wrap(e, "%s", op->verb);
+	/* the service also writes the configuration and the key of this VM */
+	asked = json_pack("{s:s}", "vm", vm);
+	if (invoke_op(v, "vm_info", asked, false, &info, e) != 0 ||
+	    check_running(info, vm, e) != 0)
+		return -1;
+	host = alloc_printf("boxery-%s", vm);
+	argv = alloc_array(json_array_size(words) + 6, sizeof(*argv));
+	argv[n++] = "ssh";
+	argv[n++] = "-F";
+	argv[n++] = config;
+	argv[n++] = host;
+	if (json_array_size(words) > 0)
+		argv[n++] = "--";
+	for (size_t i = 0; i < json_array_size(words); i++)
+		argv[n++] = json_string_value(json_array_get(words, i));
+	signal(SIGPIPE, SIG_DFL);
+	execvp(argv[0], (char *const *)(uintptr_t)argv);
+	return err_sys(e, "ssh (apt-get install openssh-client)");
+}
+
+/* ---- the service -------------------------------------------------------------------- */
+
+static int print_not_running(const struct invoke *v, const struct op *op,
+			     struct err *e)
+{
+	auto_json json_t *result = json_pack("{s:b, s:s}", "running", 0,
+					     "socket", v->home->socket);
+
+	return invoke_print(v, op, result, e);
+}
+
+static int local_status(const struct invoke *v, const struct op *op,
+			const json_t *args, int *ret_status, struct err *e)
+{
+	auto_json json_t *result = NULL;
+	struct err why = {0};
+
+	if (invoke_op(v, op->name, args, true, &result, &why) == 0)
+		return invoke_print(v, op, result, e);
+	if (why.code != ERR_UNAVAILABLE) {
+		*e = why;
+		return -1;
+	}
+	*ret_status = STATUS_NOT_RUNNING;
+	return print_not_running(v, op, e);
+}
+
+/* The process at the other end of the socket, whatever version it speaks. */
+static int signal_service(const struct home *h, struct err *e)
+{
+	autoclose int fd = client_start(
+		h, false, deadline_in_ms(LIMIT_SERVICE_START_MS), e);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (fd < 0)
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+	    kill(peer.pid, SIGTERM) != 0)
+		return err_sys(e, "stopping the service");
+	return 0;
+}
+
+static int stop(const struct invoke *v, bool *ret_was_running, struct err *e)
+{
+	auto_json json_t *result = NULL;
+	struct err why = {0};
+	int rc = invoke_op(v, "service_stop", NULL, true, &result, &why);
+
+	/* one of another version does not take calls from us */
+	if (rc != 0 && why.code == ERR_STATE) {
+		why = (struct err){0};
+		rc = signal_service(v->home, &why);
+	}
+	*ret_was_running = rc == 0;
+	if (rc != 0 && why.code != ERR_UNAVAILABLE) {
+		*e = why;
+		return -1;
+	}
+	/* also one that was stopping already */
+	return client_start_wait_gone(v->home, deadline_in_ms(STOP_MS), e);
+}
+
+static int local_stop(const struct invoke *v, const struct op *op,
+		      const json_t *args, int *ret_status, struct err *e)
+{
+	auto_json json_t *result = NULL;
+	bool was_running;
+
+	(void)args;
+	(void)ret_status;
+	if (stop(v, &was_running, e) != 0)
+		return -1;
+	result = json_pack("{s:b, s:b}", "running", 0, "was_running",
+			   (int)was_running);
+	return invoke_print(v, op, result, e);
+}
+
+static int local_restart(const struct invoke *v, const struct op *op,
+			 const json_t *args, int *ret_status, struct err *e)
+{
+	auto_json json_t *result = NULL;
+	bool was_running;
+
+	(void)args;
+	(void)ret_status;
+	if (stop(v, &was_running, e) != 0 ||
+	    invoke_op(v, "service_status", NULL, false, &result, e) != 0)
+		return -1;
+	return invoke_print(v, op, result, e);
+}
+
+local_fn *local_find(const struct op *op)
+{
+	static const struct {
+		const char *name;
+		local_fn *fn;
+	} rows[] = {
+		{"vm_ssh", local_ssh},
+		{"service_status", local_status},
+		{"service_stop", local_stop},
+		{"service_restart", local_restart},
+	};
+
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		if (strcmp(rows[i].name, op->name) == 0)
+			return rows[i].fn;
+	}
+	return NULL;
+}
+
+void local_print_vms(const struct invoke *v)
+{
+	auto_json json_t *result = NULL;
+	const json_t *rows;
+	struct err e = {0};
+
+	if (invoke_op(v, "vm_list", NULL, true, &result, &e) != 0)
+		return;
+	rows = json_object_get(result, "rows");
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const char *name = json_string_value(
+			json_object_get(json_array_get(rows, i), "name"));
+
+		if (name)
+			printf("%s\n", name);
+	}
+}

@@ -1,0 +1,188 @@
+/* boxery: the command line. It holds nothing; every command is a row of the
+ * operations table that the service carries out. */
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/home.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "cli/interrupt.h"
+#include "cli/invoke.h"
+#include "cli/local.h"
+#include "ops/argv.h"
+#include "ops/completion.h"
+#include "ops/help.h"
+#include "ops/manpage.h"
+#include "ops/validate.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fail(const struct err *e)
+{
+	fprintf(stderr, "boxery: %s\n", err_msg(e));
+	return err_exit_status(e->code);
+}
+
+static int print_and_finish(struct buf *out)
+{
+	struct err e = {0};
+	int rc = fd_write_all(STDOUT_FILENO, out->data, out->len,
+			      deadline_in_ms(DEADLINE_MAX_MS), &e);
+
+	buf_finish(out);
+	return rc == 0 ? 0 : fail(&e);
+}
+
+/* "NAME: unknown command", and what may have been meant. */
+static int unknown_command(const char *word)
+{
+	const char *meant = argv_suggest(word);
+	struct err e = {0};
+
+	if (meant)
+		err_set(&e, ERR_INVALID,
+			"%s: unknown command; did you mean \"%s\"?", word,
+			meant);
+	else
+		err_set(&e, ERR_INVALID,
+			"%s: unknown command (boxery --help lists them)", word);
+	return fail(&e);
+}
+
+static int cmd_help(int argc, char *argv[])
+{
+	const struct op *op;
+	struct buf out;
+	int used;
+
+	buf_init(&out, HELP_CAP);
+	if (argc == 0) {
+		help_overview(&out);
+	} else if (strcmp(argv[0], "--man") == 0) {
+		manpage_mdoc(&out);
+	} else if (strcmp(argv[0], "--operations") == 0) {
+		manpage_operations(&out);
+	} else {
+		op = op_find_verb(argc, argv, &used);
+		if (!op) {
+			buf_finish(&out);
+			return unknown_command(argv[0]);
+		}
+		help_op(&out, op);
+	}
+	return print_and_finish(&out);
+}
+
+static int cmd_completion(const struct invoke *v, int argc, char *argv[])
+{
+	struct err e = {0};
+	struct buf out;
+
+	if (argc == 1 && strcmp(argv[0], "vms") == 0) {
+		local_print_vms(v);
+		return 0;
+	}
+	buf_init(&out, HELP_CAP);
+	if (completion_script(&out, argc == 1 ? argv[0] : "", &e) != 0) {
+		buf_finish(&out);
+		return fail(&e);
+	}
+	return print_and_finish(&out);
+}
+
+static int run_op(const struct invoke *v, const struct op *op,
+		  const json_t *args)
+{
+	auto_json json_t *valid = NULL;
+	local_fn *local = local_find(op);
+	struct err e = {0};
+	int status = 0;
+	int rc;
+
+	/* what is wrong is said before a service is started for it */
+	valid = validate_args(op, args, false, &e);
+	if (!valid)
+		return fail(&e);
+	rc = local ? local(v, op, args, &status, &e)
+		   : invoke_and_print(v, op, args, &status, &e);
+	return rc == 0 ? status : fail(&e);
+}
+
+static int cmd_op(struct invoke *v, struct argv_front *front,
+		  const struct op *op, int argc, char *argv[])
+{
+	auto_json json_t *args = NULL;
+	struct home home = {0};
+	struct err e = {0};
+	struct buf out;
+	int status;
+
+	if (argv_parse(op, argc, argv, front, &args, &e) != 0)
+		return fail(&e);
+	if (front->help) {
+		buf_init(&out, HELP_CAP);
+		help_op(&out, op);
+		return print_and_finish(&out);
+	}
+	if (home_init(&home, front->home, &e) != 0)
+		return fail(&e);
+	v->home = &home;
+	v->cancel_fd = interrupt_open(&e);
+	status = v->cancel_fd < 0 ? fail(&e) : run_op(v, op, args);
+	home_finish(&home);
+	return status;
+}
+
+static int complete_in_home(struct invoke *v, const struct argv_front *front,
+			    int argc, char *argv[])
+{
+	struct home home = {0};
+	struct err e = {0};
+	int status;
+
+	if (home_init(&home, front->home, &e) != 0)
+		return fail(&e);
+	v->home = &home;
+	status = cmd_completion(v, argc, argv);
+	home_finish(&home);
+	return status;
+}
+
+int main(int argc, char *argv[])
+{
+	struct argv_front front = {0};
+	struct invoke v = {.front = &front, .cancel_fd = -1};
+	const struct op *op;
+	struct err e = {0};
+	int used;
+
+	setlocale(LC_CTYPE, "");
+	log_init("boxery", LOG_WARN);
+	argc--;
+	argv++;
+	used = argv_parse_front(argc, argv, &front, &e);
+	if (used < 0)
+		return fail(&e);
+	argc -= used;
+	argv += used;
+	if (front.version) {
+		printf("boxery %s\n", version_string());
+		return 0;
+	}
+	if (argc == 0 || front.help) {
+		cmd_help(0, NULL);
+		return front.help ? 0 : err_exit_status(ERR_INVALID);
+	}
+	if (strcmp(argv[0], "help") == 0)
+		return cmd_help(argc - 1, argv + 1);
+	if (strcmp(argv[0], "completion") == 0)
+		return complete_in_home(&v, &front, argc - 1, argv + 1);
+	op = op_find_verb(argc, argv, &used);
+	if (!op)
+		return unknown_command(argv[0]);
+	return cmd_op(&v, &front, op, argc - used, argv + used);
+}

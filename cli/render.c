@@ -1,0 +1,266 @@
+#include "cli/render.h"
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+
+#define COLUMNS_MAX 16
+#define CELL_SIZE 1024
+#define DEPTH_MAX 8
+
+/* Columns that text takes on a terminal. */
+static size_t width_of(const char *text)
+{
+	size_t len = strlen(text);
+	size_t width = 0;
+	uint32_t cp;
+
+	for (size_t at = 0; at < len;) {
+		size_t n = utf8_next(text + at, len - at, &cp);
+		int w = n > 0 ? wcwidth((wchar_t)cp) : 1;
+
+		/* the C locale knows nothing beyond ASCII */
+		width += w >= 0 ? (size_t)w : 1;
+		at += n > 0 ? n : 1;
+	}
+	return width;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text);
+	size_t end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+static void put_bytes(char *cell, int64_t n)
+{
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	double v = (double)n;
+	int unit = -1;
+
+	while (v >= 1024 && unit + 1 < (int)ARRAY_COUNT(units)) {
+		v /= 1024;
+		unit++;
+	}
+	if (unit < 0)
+		snprintf(cell, CELL_SIZE, "%" PRId64 " bytes", n);
+	else if (v == (double)(int64_t)v)
+		snprintf(cell, CELL_SIZE, "%.0f %s", v, units[unit]);
+	else
+		snprintf(cell, CELL_SIZE, "%.1f %s", v, units[unit]);
+}
+
+/* One value on one line. */
+static void put_cell(char *cell, const char *key, const json_t *v)
+{
+	autofree char *text = NULL;
+
+	if (!v || json_is_null(v)) {
+		snprintf(cell, CELL_SIZE, "-");
+	} else if (json_is_string(v)) {
+		utf8_escape(cell, CELL_SIZE, json_string_value(v),
+			    json_string_length(v));
+	} else if (json_is_boolean(v)) {
+		snprintf(cell, CELL_SIZE, "%s", json_is_true(v) ? "yes" : "no");
+	} else if (json_is_integer(v)) {
+		if (ends_with(key, "_bytes") || ends_with(key, "_len"))
+			put_bytes(cell, json_integer_value(v));
+		else
+			snprintf(cell, CELL_SIZE, "%" JSON_INTEGER_FORMAT,
+				 json_integer_value(v));
+	} else if (json_is_real(v)) {
+		snprintf(cell, CELL_SIZE, "%g", json_real_value(v));
+	} else {
+		text = json_dumps(v, JSON_COMPACT);
+		utf8_escape(cell, CELL_SIZE, text ? text : "",
+			    text ? strlen(text) : 0);
+	}
+	if (!*cell)
+		snprintf(cell, CELL_SIZE, "-");
+}
+
+/* ---- tables ------------------------------------------------------------------- */
+
+struct column {
+	char key[64];
+	size_t width;
+};
+
+static size_t split_columns(const char *keys, struct column *cols)
+{
+	size_t count = 0;
+
+	while (*keys && count < COLUMNS_MAX) {
+		size_t len = strcspn(keys, ",");
+
+		snprintf(cols[count].key, sizeof(cols[count].key), "%.*s",
+			 (int)len, keys);
+		cols[count].width = strlen(cols[count].key);
+		count++;
+		keys += len;
+		keys += *keys == ',';
+	}
+	return count;
+}
+
+static int add_padded(struct buf *out, const char *text, size_t width,
+		      struct err *e)
+{
+	size_t have = width_of(text);
+	int pad = have < width ? (int)(width - have) : 0;
+
+	return buf_printf(out, e, "%s%*s", text, pad, "");
+}
+
+static int add_heading(struct buf *out, const struct column *cols,
+		       size_t count, struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		char name[sizeof(cols[i].key)];
+
+		memcpy(name, cols[i].key, sizeof(name));
+		for (char *c = name; *c; c++) {
+			if (*c >= 'a' && *c <= 'z')
+				*c = (char)(*c - 'a' + 'A');
+			else if (*c == '_')
+				*c = ' ';
+		}
+		if (i + 1 == count)
+			return buf_printf(out, e, "%s\n", name);
+		if (add_padded(out, name, cols[i].width + 2, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int render_table(struct buf *out, const char *keys, const json_t *rows,
+			struct err *e)
+{
+	struct column cols[COLUMNS_MAX];
+	size_t count = split_columns(keys, cols);
+	char cell[CELL_SIZE];
+
+	for (size_t r = 0; r < json_array_size(rows); r++) {
+		const json_t *row = json_array_get(rows, r);
+
+		for (size_t i = 0; i < count; i++) {
+			size_t width;
+
+			put_cell(cell, cols[i].key,
+				 json_object_get(row, cols[i].key));
+			width = width_of(cell);
+			if (width > cols[i].width)
+				cols[i].width = width;
+		}
+	}
+	if (add_heading(out, cols, count, e) != 0)
+		return -1;
+	for (size_t r = 0; r < json_array_size(rows); r++) {
+		const json_t *row = json_array_get(rows, r);
+
+		for (size_t i = 0; i < count; i++) {
+			bool last = i + 1 == count;
+
+			put_cell(cell, cols[i].key,
+				 json_object_get(row, cols[i].key));
+			if (add_padded(out, cell, last ? 0 : cols[i].width + 2,
+				       e) != 0 ||
+			    (last && buf_add_str(out, "\n", e) != 0))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- records ------------------------------------------------------------------- */
+
+static bool is_nested(const json_t *v)
+{
+	return json_is_object(v) ||
+	       (json_is_array(v) && json_is_object(json_array_get(v, 0)));
+}
+
+static int render_record(struct buf *out, const json_t *record, int depth,
+			 struct err *e);
+
+static int render_nested(struct buf *out, const char *key, const json_t *v,
+			 int depth, struct err *e)
+{
+	if (buf_printf(out, e, "%*s%s\n", depth * 2, "", key) != 0)
+		return -1;
+	if (json_is_object(v))
+		return render_record(out, v, depth + 1, e);
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		if (render_record(out, json_array_get(v, i), depth + 1, e) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int render_record(struct buf *out, const json_t *record, int depth,
+			 struct err *e)
+{
+	json_t *walk = (json_t *)(uintptr_t)record; /* iterators want it so */
+	char name[128], cell[CELL_SIZE];
+	size_t width = 0;
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(walk, key, v) {
+		utf8_escape(name, sizeof(name), key, strlen(key));
+		if (!is_nested(v) && width_of(name) > width)
+			width = width_of(name);
+	}
+	json_object_foreach(walk, key, v) {
+		utf8_escape(name, sizeof(name), key, strlen(key));
+		if (is_nested(v) && depth < DEPTH_MAX) {
+			if (render_nested(out, name, v, depth, e) != 0)
+				return -1;
+			continue;
+		}
+		put_cell(cell, key, v);
+		if (buf_printf(out, e, "%*s", depth * 2, "") != 0 ||
+		    add_padded(out, name, width + 2, e) != 0 ||
+		    buf_printf(out, e, "%s\n", cell) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int render_result(struct buf *out, const struct op *op, const json_t *result,
+		  struct err *e)
+{
+	const char *text = json_string_value(json_object_get(result, "text"));
+
+	if (op->result == OP_RESULT_TABLE && op->columns)
+		return render_table(out, op->columns,
+				    json_object_get(result, "rows"), e);
+	/* only a text to say: say it without its key */
+	if (text && json_object_size(result) == 1) {
+		char line[CELL_SIZE];
+
+		utf8_escape(line, sizeof(line), text, strlen(text));
+		return buf_printf(out, e, "%s\n", line);
+	}
+	return render_record(out, result, 0, e);
+}
+
+int render_json(struct buf *out, const json_t *result, bool tty,
+		struct err *e)
+{
+	/* on a terminal, ASCII: no byte of a guest's is acted upon */
+	autofree char *text = json_dumps(
+		result, tty ? JSON_INDENT(2) | JSON_ENSURE_ASCII
+			       : JSON_COMPACT);
+
+	if (!text)
+		return err_set(e, ERR_INTERNAL, "the result is no JSON");
+	return buf_printf(out, e, "%s\n", text);
+}

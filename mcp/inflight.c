@@ -14,6 +14,7 @@ struct inflight_call {
 	json_t *id;
 	int cancel_fd;
 	atomic_bool cancelled;
+	bool settled; /* no longer found by its id */
 };
 
 struct inflight {
@@ -66,7 +67,7 @@ static struct inflight_call *find(struct inflight *f, const json_t *id)
 {
 	struct inflight_call *c = f->calls;
 
-	while (c && !json_equal(c->id, id))
+	while (c && (c->settled || !json_equal(c->id, id)))
 		c = c->next;
 	return c;
 }
@@ -103,6 +104,17 @@ int inflight_begin(struct inflight *f, const json_t *id,
 	else
 		*ret = c;
 	return rc;
+}
+
+bool inflight_settle(struct inflight *f, struct inflight_call *c)
+{
+	bool first;
+
+	pthread_mutex_lock(&f->lock);
+	c->settled = true;
+	first = !atomic_load(&c->cancelled);
+	pthread_mutex_unlock(&f->lock);
+	return first;
 }
 
 void inflight_end(struct inflight *f, struct inflight_call *c)

@@ -26,6 +26,12 @@ void inflight_free(struct inflight *f); /* when nothing is in flight */
 int inflight_begin(struct inflight *f, const json_t *id,
 		   struct inflight_call **ret, struct err *e)
 	__attribute__((warn_unused_result));
+/*
+ * The answer is about to be sent: from here on the id is free for another
+ * call and cancelling comes too late. False: it was cancelled before.
+ */
+bool inflight_settle(struct inflight *f, struct inflight_call *c);
+/* The thread of the call is done with all of it, settled or not. */
 void inflight_end(struct inflight *f, struct inflight_call *c);
 /* Tell the call with that id to stop; one that is unknown has ended. */
 void inflight_cancel(struct inflight *f, const json_t *id);

@@ -134,11 +134,12 @@ static void answer_call(struct call *c, json_t *result)
 {
 	pthread_mutex_lock(&c->lock);
 	c->answered = true;
-	if (inflight_is_cancelled(c->flight))
-		json_decref(result);
-	else
+	/* before it is sent: its reader may use the id again at once */
+	if (inflight_settle(c->session->inflight, c->flight))
 		send_result(c->session, c->modern, c->msg.id, ASK_TOOL_CALL,
 			    result);
+	else
+		json_decref(result);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -103,9 +103,10 @@ const char *client_service_version(const struct client *c)
 bool client_is_alive(const struct client *c)
 {
 	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-	return !c->dead && (recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ||
-			    errno == EAGAIN);
+	/* 0: it has closed its end; errno is then an older one's */
+	return !c->dead && (n > 0 || (n < 0 && errno == EAGAIN));
 }
 
 static int set_failure(const struct rpc_frame *f, struct err *e)

@@ -28,9 +28,12 @@ python3 tests/integration/mcp_raw.py "$bin" "$home/raw"
 ok "raw protocol"
 
 npm_setup
+inspector=$npm_root/node_modules/@modelcontextprotocol/inspector
 inspect() {
-	"$node" "$npm_root/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js" \
-		--cli --protocol-era "$@" "$mcp" --home "$home"
+	local era=$1
+	shift
+	"$node" "$inspector/clients/launcher/build/index.js" --cli "$@" \
+		--protocol-era "$era" -- "$mcp" --home "$home"
 }
 for era in legacy modern auto; do
 	inspect "$era" --method tools/list --strict > "$home/list.json"

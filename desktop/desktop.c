@@ -66,6 +66,14 @@ static int end(struct desktop *d, int rc)
 	return rc;
 }
 
+int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
+{
+	struct coords_size size;
+
+	begin(d, t);
+	return end(d, x11_size(d->x, &size, e));
+}
+
 /* ---- seeing ------------------------------------------------------------------- */
 
 int desktop_capture(struct desktop *d, const struct turn *t,

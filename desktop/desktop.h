@@ -46,6 +46,9 @@ int desktop_open(const struct desktop_config *config, struct deadline d,
 	__attribute__((warn_unused_result));
 void desktop_free(struct desktop *d);
 bool desktop_broken(const struct desktop *d);
+/* Is it there? A round trip. */
+int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
+	__attribute__((warn_unused_result));
 
 /* ---- seeing ---- */
 

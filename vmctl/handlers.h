@@ -12,6 +12,13 @@
 
 #include "vmctl/call.h"
 
+call_handler op_vm_screenshot;
+call_handler op_vm_click;
+call_handler op_vm_move;
+call_handler op_vm_drag;
+call_handler op_vm_scroll;
+call_handler op_vm_type;
+call_handler op_vm_key;
 call_handler op_vm_wait;
 call_handler op_service_status;
 call_handler op_service_stop;

@@ -1,0 +1,219 @@
+/*
+ * Theory of operation. The machine's desktop slot holds a struct deskconn from
+ * the first call on; its struct desktop comes and goes with the connection. A
+ * connection that was idle may have died unnoticed (the guest rebooted, X was
+ * restarted), so before input it is tried with a round trip: input itself is
+ * never repeated, because nobody can know how much of it arrived.
+ */
+#include "vmctl/deskconn.h"
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "vmctl/guest.h"
+
+#include <string.h>
+
+/* Where the guest image starts its X server (guest/layers/desktop). */
+#define XAUTHORITY "/home/agent/.Xauthority"
+#define X_SOCKET "/tmp/.X11-unix/X1"
+
+enum {
+	X_DISPLAY = 1,
+	XAUTHORITY_LEN = 64 * 1024,
+	/* clients whose last screenshot is remembered, per machine */
+	SEEN_COUNT = 64,
+	/* a connection used within this time is taken to be alive */
+	FRESH_MS = 1000,
+	/* … and else must answer within this, also in an emulated guest */
+	TRY_MS = 5000,
+	/* the answer must reach an MCP client in time */
+	TURN_MS = LIMIT_ANSWER_MS - 5000,
+};
+
+struct seen {
+	char *client;
+	struct coords_size size;
+	uint64_t at; /* counted, to find the oldest */
+};
+
+struct deskconn {
+	struct desktop *desktop; /* NULL: not connected */
+	bool dirty; /* a connection broke while it may have held keys */
+	int64_t used_at_ms;
+	struct seen seen[SEEN_COUNT];
+	uint64_t clock;
+};
+
+static void drop(void *state)
+{
+	struct deskconn *k = state;
+
+	if (!k)
+		return;
+	desktop_free(k->desktop);
+	for (unsigned i = 0; i < SEEN_COUNT; i++)
+		free(k->seen[i].client);
+	free(k);
+}
+
+static int not_up(const struct machine *m, struct err *e)
+{
+	return err_set(e, ERR_STATE,
+		       "the desktop of %s is not up yet: try again in some "
+		       "seconds (a headless VM has none)",
+		       machine_name(m));
+}
+
+static int open_desktop(struct deskconn_visit *v, struct err *e)
+{
+	struct desktop_config config = {.display = X_DISPLAY};
+	struct guest *g;
+	struct buf xauth;
+	int rc = -1;
+
+	if (machine_guest(v->machine, &g, e) != 0)
+		return -1;
+	buf_init(&xauth, XAUTHORITY_LEN);
+	if (guest_read_file(g, XAUTHORITY, v->turn.deadline, &xauth, e) != 0) {
+		if (e->code == ERR_NOT_FOUND)
+			not_up(v->machine, e);
+		goto out;
+	}
+	if (guest_open_unix(g, X_SOCKET, v->turn.deadline, &config.fd, e) !=
+	    0) {
+		if (e->code == ERR_STATE || e->code == ERR_NOT_FOUND)
+			not_up(v->machine, e);
+		goto out;
+	}
+	config.xauth = xauth.data;
+	config.xauth_len = xauth.len;
+	rc = desktop_open(&config, v->turn.deadline, &v->conn->desktop, e);
+	if (rc != 0 && e->code == ERR_NOT_FOUND)
+		not_up(v->machine, e);
+out:
+	buf_finish(&xauth);
+	return rc;
+}
+
+static void close_desktop(struct deskconn *k)
+{
+	desktop_free(k->desktop);
+	k->desktop = NULL;
+}
+
+/* A connection that does not answer is closed, to be made anew. */
+static void try_idle(struct deskconn_visit *v)
+{
+	struct deskconn *k = v->conn;
+	struct turn turn = v->turn;
+	struct err e = {0};
+
+	if (!k->desktop || deadline_now_ms() - k->used_at_ms < FRESH_MS)
+		return;
+	turn.deadline = deadline_min(turn.deadline, deadline_in_ms(TRY_MS));
+	if (desktop_check(k->desktop, &turn, &e) == 0)
+		return;
+	log_debug("%s: desktop: %s", machine_name(v->machine), err_msg(&e));
+	close_desktop(k);
+}
+
+static int connect_desktop(struct deskconn_visit *v, struct err *e)
+{
+	struct deskconn *k = v->conn;
+
+	try_idle(v);
+	if (k->desktop)
+		return 0;
+	if (open_desktop(v, e) != 0)
+		return -1;
+	if (k->dirty && desktop_release(k->desktop, &v->turn, e) != 0) {
+		close_desktop(k);
+		return -1;
+	}
+	k->dirty = false;
+	return 0;
+}
+
+static struct seen *find_seen(struct deskconn *k, const char *client)
+{
+	for (unsigned i = 0; i < SEEN_COUNT; i++) {
+		if (k->seen[i].client && strcmp(k->seen[i].client, client) == 0)
+			return &k->seen[i];
+	}
+	return NULL;
+}
+
+int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
+		   struct err *e)
+{
+	struct deskconn_visit v = {
+		.call = c,
+		.turn = {.deadline = deadline_min(call_deadline(c),
+						  deadline_in_ms(TURN_MS)),
+			 .cancel_fd = call_cancel_fd(c)}};
+	struct machine_desktop *slot;
+	const struct seen *s;
+	struct err local = {0};
+
+	if (!e)
+		e = &local; /* its code is looked at */
+	if (machines_get(call_service(c)->machines, c, vm, &v.machine, e) != 0)
+		return -1;
+	slot = machine_desktop_lock(v.machine, v.turn.deadline, e);
+	if (!slot)
+		return -1;
+	if (!slot->state) {
+		slot->state = ALLOC_NEW(struct deskconn);
+		slot->drop = drop;
+	}
+	v.conn = slot->state;
+	if (call_check(c, e) != 0 || connect_desktop(&v, e) != 0) {
+		machine_desktop_unlock(v.machine);
+		return -1;
+	}
+	v.desktop = v.conn->desktop;
+	s = find_seen(v.conn, call_client(c));
+	if (s)
+		v.turn.seen = s->size;
+	*ret = v;
+	return 0;
+}
+
+int deskconn_leave(struct deskconn_visit *v, int rc, bool was_input)
+{
+	struct deskconn *k = v->conn;
+
+	k->used_at_ms = deadline_now_ms();
+	if (desktop_broken(k->desktop)) {
+		k->dirty |= was_input;
+		close_desktop(k);
+	}
+	machine_desktop_unlock(v->machine);
+	*v = (struct deskconn_visit){0};
+	return rc;
+}
+
+void deskconn_saw(struct deskconn_visit *v, struct coords_size size)
+{
+	struct deskconn *k = v->conn;
+	struct seen *s = find_seen(k, call_client(v->call));
+
+	for (unsigned i = 0; !s && i < SEEN_COUNT; i++) {
+		if (!k->seen[i].client)
+			s = &k->seen[i];
+	}
+	if (!s) {
+		s = &k->seen[0];
+		for (unsigned i = 1; i < SEEN_COUNT; i++) {
+			if (k->seen[i].at < s->at)
+				s = &k->seen[i];
+		}
+	}
+	if (!s->client || strcmp(s->client, call_client(v->call)) != 0) {
+		free(s->client);
+		s->client = alloc_str(call_client(v->call));
+	}
+	s->size = size;
+	s->at = ++k->clock;
+}

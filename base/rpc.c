@@ -101,7 +101,7 @@ static int get_stream(const struct rpc_frame *f, enum rpc_stream *ret,
 int rpc_payload_data(const struct rpc_frame *f, enum rpc_stream *ret_stream,
 		     const uint8_t **ret_bytes, size_t *ret_len, struct err *e)
 {
-	enum rpc_stream stream;
+	enum rpc_stream stream = RPC_STDIN;
 
 	if (f->type != RPC_DATA)
 		return err_set(e, ERR_PROTOCOL, "type %u is not DATA", f->type);
@@ -116,7 +116,7 @@ int rpc_payload_data(const struct rpc_frame *f, enum rpc_stream *ret_stream,
 int rpc_payload_credit(const struct rpc_frame *f, enum rpc_stream *ret_stream,
 		       uint32_t *ret_credit, struct err *e)
 {
-	enum rpc_stream stream;
+	enum rpc_stream stream = RPC_STDIN;
 
 	if (f->type != RPC_CREDIT || f->payload_len != CREDIT_LEN)
 		return err_set(e, ERR_PROTOCOL,

@@ -4,7 +4,7 @@
 #include "vmctl/accel.h"
 #include "vmctl/backend_libvirt_impl.h"
 #include "vmctl/datadir.h"
-#include "vmctl/settings.h"
+#include "vmctl/conffile.h"
 
 #include <grp.h>
 #include <pwd.h>
@@ -52,7 +52,7 @@ static int get_wish(struct backend_libvirt *l, char **ret, struct err *e)
 	autofree char *path = path_join(l->home->config, "host.env");
 	autofree char *wish = NULL;
 
-	if (settings_get(path, "BOXERY_ACCEL", &wish, e))
+	if (conffile_get(path, "BOXERY_ACCEL", &wish, e))
 		return -1;
 	if (wish && strcmp(wish, "kvm") != 0 && strcmp(wish, "tcg") != 0)
 		return err_set(e, ERR_INVALID,

@@ -1,4 +1,4 @@
-#include "vmctl/settings.h"
+#include "vmctl/conffile.h"
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -23,7 +23,7 @@ static char *trim(char *s)
 	return s;
 }
 
-int settings_find(char *text, const char *file, const char *key,
+int conffile_find(char *text, const char *file, const char *key,
 		  const char **ret_value, struct err *e)
 {
 	const char *found = NULL;
@@ -50,7 +50,7 @@ int settings_find(char *text, const char *file, const char *key,
 	return 0;
 }
 
-int settings_get(const char *path, const char *key, char **ret, struct err *e)
+int conffile_get(const char *path, const char *key, char **ret, struct err *e)
 {
 	autofree char *text = NULL;
 	const char *value;
@@ -66,20 +66,20 @@ int settings_get(const char *path, const char *key, char **ret, struct err *e)
 	}
 	if (strlen(text) != len)
 		return err_set(e, ERR_INVALID, "%s: not a text file", path);
-	if (settings_find(text, path, key, &value, e))
+	if (conffile_find(text, path, key, &value, e))
 		return -1;
 	*ret = value ? alloc_str(value) : NULL;
 	return 0;
 }
 
-int settings_get_int(const char *path, const char *key, int64_t min,
+int conffile_get_int(const char *path, const char *key, int64_t min,
 		     int64_t max, int64_t *ret, struct err *e)
 {
 	autofree char *value = NULL;
 	char *end;
 	long long n;
 
-	if (settings_get(path, key, &value, e))
+	if (conffile_get(path, key, &value, e))
 		return -1;
 	if (!value)
 		return 0;

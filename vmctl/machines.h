@@ -26,6 +26,11 @@ void machines_free(struct machines *m);
 int machines_get(struct machines *m, const struct call *c, const char *name,
 		 struct machine **ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* The same for a name that may have no record (yet, or any more): to make or
+ * clean up what has it. */
+int machines_claim(struct machines *m, const struct call *c, const char *name,
+		   struct machine **ret, struct err *e)
+	__attribute__((warn_unused_result));
 /*
  * c's handler has returned: what it borrowed may go. Guests of removed VMs
  * live until no call uses them, so whoever runs handlers calls this after

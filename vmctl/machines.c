@@ -1,0 +1,443 @@
+/*
+ * One struct machine per name that was ever asked for, kept until the service
+ * ends, so that a borrowed one is always good. What it holds comes and goes:
+ *
+ *   guest     made at first need from the record and the keys. A guest of a
+ *             removed VM has the wrong key for a new VM of that name, so it is
+ *             set aside (`dead`) and freed once no call uses the machine.
+ *   desktop   the slot of ops_desktop.c.
+ *   busy      what the changing operation at work is called.
+ *
+ * Lock order: machines->lock, machine->lock; the desktop's lock is taken with
+ * neither held. The registry and the backend are called with no lock held.
+ */
+#include "vmctl/machines.h"
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "vmctl/backend.h"
+#include "vmctl/guest.h"
+#include "vmctl/hostkey.h"
+#include "vmctl/registry.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "It runs" is believed for so long: a call should not cost a question to
+ * libvirt, and a guest that stopped answers no call anyway. */
+#define RUNNING_BELIEVED_MS 2000
+#define DROP_DESKTOP_MS 30000
+#define GUEST_USER "agent"
+#define GUEST_PORT 22
+
+struct machine {
+	struct machines *all;
+	struct machine *next;
+	char name[LIMIT_NAME_LEN + 1];
+	unsigned users; /* under machines->lock */
+	pthread_mutex_t lock;
+	char busy[64];
+	struct guest *guest;
+	struct guest **dead;
+	size_t dead_count;
+	int64_t running_until_ms;
+	pthread_mutex_t desktop_lock;
+	struct machine_desktop desktop;
+};
+
+/* A call that borrowed a machine. */
+struct use {
+	const struct call *call;
+	struct machine *machine;
+	struct use *next;
+};
+
+struct machines {
+	struct service *service;
+	pthread_mutex_t lock;
+	struct machine *list;
+	struct use *uses;
+};
+
+struct machines *machines_new(struct service *s)
+{
+	struct machines *m = ALLOC_NEW(struct machines);
+
+	m->service = s;
+	pthread_mutex_init(&m->lock, NULL);
+	return m;
+}
+
+static void free_dead(struct machine *m)
+{
+	for (size_t i = 0; i < m->dead_count; i++)
+		guest_free(m->dead[i]);
+	free(m->dead);
+	m->dead = NULL;
+	m->dead_count = 0;
+}
+
+static void free_machine(struct machine *m)
+{
+	if (m->desktop.state && m->desktop.drop)
+		m->desktop.drop(m->desktop.state);
+	guest_free(m->guest);
+	free_dead(m);
+	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->desktop_lock);
+	free(m);
+}
+
+void machines_free(struct machines *m)
+{
+	struct machine *at;
+	struct use *use;
+
+	if (!m)
+		return;
+	while ((at = m->list)) {
+		m->list = at->next;
+		free_machine(at);
+	}
+	while ((use = m->uses)) {
+		m->uses = use->next;
+		free(use);
+	}
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* -- borrowing --------------------------------------------------------------- */
+
+static struct machine *find_or_add(struct machines *m, const char *name)
+{
+	struct machine *at = m->list;
+
+	while (at && strcmp(at->name, name) != 0)
+		at = at->next;
+	if (at)
+		return at;
+	at = ALLOC_NEW(struct machine);
+	at->all = m;
+	snprintf(at->name, sizeof(at->name), "%s", name);
+	pthread_mutex_init(&at->lock, NULL);
+	pthread_mutex_init(&at->desktop_lock, NULL);
+	at->next = m->list;
+	m->list = at;
+	return at;
+}
+
+static void note_use(struct machines *m, const struct call *c,
+		     struct machine *at)
+{
+	struct use *use = m->uses;
+
+	while (use && (use->call != c || use->machine != at))
+		use = use->next;
+	if (use)
+		return;
+	use = ALLOC_NEW(struct use);
+	*use = (struct use){c, at, m->uses};
+	m->uses = use;
+	at->users++;
+}
+
+int machines_claim(struct machines *m, const struct call *c, const char *name,
+		   struct machine **ret, struct err *e)
+{
+	if (c && !call_may_use_vm(c, name))
+		return err_set(e, ERR_DENIED,
+			       "VM %s is not one of those this client was "
+			       "started for",
+			       name);
+	pthread_mutex_lock(&m->lock);
+	*ret = find_or_add(m, name);
+	note_use(m, c, *ret);
+	pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
+int machines_get(struct machines *m, const struct call *c, const char *name,
+		 struct machine **ret, struct err *e)
+{
+	struct vm_record v;
+
+	if (registry_get(m->service->registry, name, &v, e))
+		return -1;
+	vm_record_finish(&v);
+	return machines_claim(m, c, name, ret, e);
+}
+
+/* With machines->lock held: what nobody can be using any more. */
+static void take_dead(struct machine *from, struct machine *to)
+{
+	pthread_mutex_lock(&from->lock);
+	to->dead = alloc_resize(to->dead, to->dead_count + from->dead_count + 1,
+				sizeof(struct guest *));
+	for (size_t i = 0; i < from->dead_count; i++)
+		to->dead[to->dead_count++] = from->dead[i];
+	from->dead_count = 0;
+	pthread_mutex_unlock(&from->lock);
+}
+
+void machines_release(struct machines *m, const struct call *c)
+{
+	struct machine taken = {.dead = NULL};
+	struct use **at = &m->uses;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&m->lock);
+	while (*at) {
+		struct use *use = *at;
+
+		if (use->call != c) {
+			at = &use->next;
+			continue;
+		}
+		*at = use->next;
+		if (--use->machine->users == 0)
+			take_dead(use->machine, &taken);
+		free(use);
+	}
+	pthread_mutex_unlock(&m->lock);
+	/* joins threads: with no lock held */
+	free_dead(&taken);
+}
+
+const char *machine_name(const struct machine *m)
+{
+	return m->name;
+}
+
+/* -- one changing operation at a time ---------------------------------------- */
+
+int machine_lock(struct machine *m, const char *what, struct err *e)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->busy[0])
+		rc = err_set(e, ERR_BUSY,
+			     "%s is busy with %s: try again when that is done",
+			     m->name, m->busy);
+	else
+		snprintf(m->busy, sizeof(m->busy), "%s", what);
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+void machine_unlock(struct machine *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->busy[0] = '\0';
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* -- the guest --------------------------------------------------------------- */
+
+static int make_guest(struct machine *m, const struct vm_record *v,
+		      struct guest **ret, struct err *e)
+{
+	const struct home *h = &m->all->service->home;
+	autofree char *key = hostkey_client_path(h, v->name);
+	autofree char *pin = NULL;
+	struct guest_config config = {
+		.name = v->name,
+		.user = GUEST_USER,
+		.address = v->address,
+		.port = GUEST_PORT,
+		.key_path = key,
+	};
+	struct err why = {0};
+
+	if (hostkey_read(h, v->name, &pin, &why))
+		return err_set(e, ERR_DENIED,
+			       "Host key verification failed: no key is pinned "
+			       "for %s (%s)",
+			       v->name, err_msg(&why));
+	config.host_key = pin;
+	return guest_new(&config, ret, e);
+}
+
+static int get_guest(struct machine *m, const struct vm_record *v,
+		     struct guest **ret, struct err *e)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->guest)
+		guest_set_address(m->guest, v->address, GUEST_PORT);
+	else
+		rc = make_guest(m, v, &m->guest, e);
+	if (rc == 0)
+		*ret = m->guest;
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+static int explain_phase(const struct vm_record *v, struct err *e)
+{
+	switch (v->phase) {
+	case VM_READY:
+		return 0;
+	case VM_CREATING:
+		return err_set(e, ERR_STATE, "%s is still being created",
+			       v->name);
+	case VM_REMOVING:
+		return err_set(e, ERR_STATE,
+			       "%s is being removed (boxery rm %s finishes it)",
+			       v->name, v->name);
+	case VM_BROKEN:
+	default:
+		return err_set(e, ERR_STATE,
+			       "%s was not completely made: boxery rm %s",
+			       v->name, v->name);
+	}
+}
+
+static int explain_state(const struct machine *m, enum machine_state state,
+			 struct err *e)
+{
+	switch (state) {
+	case MACHINE_RUNNING:
+		return 0;
+	case MACHINE_PAUSED:
+		return err_set(e, ERR_STATE, "%s is paused: boxery start %s",
+			       m->name, m->name);
+	case MACHINE_NOSPACE:
+		return err_set(e, ERR_STATE,
+			       "%s is stopped because the host's disk is full: "
+			       "make room in %s, then boxery start %s",
+			       m->name, m->all->service->home.data, m->name);
+	case MACHINE_CRASHED:
+		return err_set(e, ERR_STATE, "%s has crashed: boxery start %s",
+			       m->name, m->name);
+	case MACHINE_ABSENT:
+		return err_set(e, ERR_STATE,
+			       "libvirt does not know %s any more: boxery "
+			       "start %s, or boxery rm %s",
+			       m->name, m->name, m->name);
+	case MACHINE_OFF:
+	default:
+		return err_set(e, ERR_STATE, "%s is off: boxery start %s",
+			       m->name, m->name);
+	}
+}
+
+static int check_running(struct machine *m, struct err *e)
+{
+	struct backend *b = m->all->service->backend;
+	enum machine_state state;
+	bool believed;
+
+	pthread_mutex_lock(&m->lock);
+	believed = deadline_now_ms() < m->running_until_ms;
+	pthread_mutex_unlock(&m->lock);
+	if (believed)
+		return 0;
+	if (b->ops->state(b, m->name, &state, e) || explain_state(m, state, e))
+		return -1;
+	pthread_mutex_lock(&m->lock);
+	m->running_until_ms = deadline_now_ms() + RUNNING_BELIEVED_MS;
+	pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
+int machine_guest(struct machine *m, struct guest **ret, struct err *e)
+{
+	struct vm_record v;
+	int rc;
+
+	if (registry_get(m->all->service->registry, m->name, &v, e))
+		return -1;
+	rc = explain_phase(&v, e);
+	if (rc == 0)
+		rc = check_running(m, e);
+	if (rc == 0)
+		rc = get_guest(m, &v, ret, e);
+	vm_record_finish(&v);
+	return rc;
+}
+
+int machine_guest_booting(struct machine *m, struct guest **ret, struct err *e)
+{
+	struct vm_record v;
+	int rc;
+
+	if (registry_get(m->all->service->registry, m->name, &v, e))
+		return -1;
+	rc = get_guest(m, &v, ret, e);
+	vm_record_finish(&v);
+	return rc;
+}
+
+/* -- letting go -------------------------------------------------------------- */
+
+static void drop_desktop(struct machine *m)
+{
+	struct machine_desktop *d;
+	struct err e = {0};
+
+	/* its connection is gone by now, so whoever holds it is soon done */
+	d = machine_desktop_lock(m, deadline_in_ms(DROP_DESKTOP_MS), &e);
+	if (!d) {
+		log_warn("%s: its desktop is not let go: %s", m->name,
+			 err_msg(&e));
+		return;
+	}
+	if (d->state && d->drop)
+		d->drop(d->state);
+	*d = (struct machine_desktop){NULL, NULL};
+	machine_desktop_unlock(m);
+}
+
+void machine_drop(struct machine *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->running_until_ms = 0;
+	if (m->guest)
+		guest_drop(m->guest);
+	pthread_mutex_unlock(&m->lock);
+	drop_desktop(m);
+}
+
+void machine_forget(struct machine *m)
+{
+	machine_drop(m);
+	pthread_mutex_lock(&m->lock);
+	if (m->guest) {
+		m->dead = alloc_resize(m->dead, m->dead_count + 1,
+				       sizeof(struct guest *));
+		m->dead[m->dead_count++] = TAKE_PTR(m->guest);
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* -- the desktop's slot ------------------------------------------------------ */
+
+struct machine_desktop *machine_desktop_lock(struct machine *m,
+					     struct deadline d, struct err *e)
+{
+	struct timespec until = deadline_timespec(d);
+	int rc = pthread_mutex_clocklock(&m->desktop_lock, CLOCK_MONOTONIC,
+					 &until);
+
+	if (rc == 0)
+		return &m->desktop;
+	if (rc == ETIMEDOUT)
+		err_set(e, ERR_TIMEOUT,
+			"the desktop of %s is busy with another call", m->name);
+	else
+		err_set(e, ERR_INTERNAL, "the desktop's lock of %s: error %d",
+			m->name, rc);
+	return NULL;
+}
+
+void machine_desktop_unlock(struct machine *m)
+{
+	pthread_mutex_unlock(&m->desktop_lock);
+}

@@ -1,0 +1,497 @@
+/* Machines as a person or an agent asks for them: new, ls, info, start, stop,
+ * rm. What is done to a machine is in lifecycle.c. */
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/path.h"
+#include "vmctl/backend.h"
+#include "vmctl/datadir.h"
+#include "vmctl/handlers.h"
+#include "vmctl/hostkey.h"
+#include "vmctl/image.h"
+#include "vmctl/lifecycle.h"
+#include "vmctl/machines.h"
+#include "vmctl/registry.h"
+#include "vmctl/service.h"
+#include "vmctl/shape.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* the power button, then the power */
+#define STOP_MS 120000
+#define AGENT_OWNER "agent:"
+#define IMPORT_CHUNK_LEN (256 * 1024)
+
+/* A record whose machine libvirt knows no record of. */
+#define STATE_ORPHAN "orphan"
+
+static const char *state_text(enum vm_phase phase, enum machine_state state)
+{
+	return phase == VM_READY ? machine_state_name(state)
+				 : vm_phase_name(phase);
+}
+
+/* -- ls ---------------------------------------------------------------------- */
+
+struct known {
+	char name[LIMIT_NAME_LEN + 1];
+	enum machine_state state;
+	bool listed;
+};
+struct listing {
+	struct call *call;
+	struct known *known;
+	size_t count;
+	json_t *rows;
+};
+
+static void add_known(void *ctx, const char *name, enum machine_state s)
+{
+	struct listing *l = ctx;
+	struct known *k;
+
+	l->known = alloc_resize(l->known, l->count + 1, sizeof(*k));
+	k = &l->known[l->count++];
+	*k = (struct known){.state = s};
+	snprintf(k->name, sizeof(k->name), "%s", name);
+}
+
+static enum machine_state take_known(struct listing *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (strcmp(l->known[i].name, name) == 0) {
+			l->known[i].listed = true;
+			return l->known[i].state;
+		}
+	}
+	return MACHINE_ABSENT;
+}
+
+static int add_row(const struct vm_record *v, void *ctx, struct err *e)
+{
+	struct listing *l = ctx;
+	enum machine_state state = take_known(l, v->name);
+
+	(void)e;
+	if (!call_may_use_vm(l->call, v->name))
+		return 0;
+	json_array_append_new(
+		l->rows,
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", v->name,
+			  "state", state_text(v->phase, state), "address",
+			  v->address, "shape", v->shape, "image", v->image,
+			  "owner", v->owner));
+	return 0;
+}
+
+/* Machines that libvirt has and no record tells of. */
+static void add_orphans(struct listing *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct known *k = &l->known[i];
+
+		if (k->listed || !call_may_use_vm(l->call, k->name))
+			continue;
+		json_array_append_new(
+			l->rows,
+			json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name",
+				  k->name, "state", STATE_ORPHAN, "address", "",
+				  "shape", "", "image", "", "owner", ""));
+	}
+}
+
+int op_vm_list(struct call *c, const json_t *args, json_t **ret_result,
+	       struct err *e)
+{
+	struct service *s = call_service(c);
+	struct listing l = {.call = c, .rows = json_array()};
+	int rc;
+
+	(void)args;
+	rc = s->backend->ops->list(s->backend, add_known, &l, e);
+	if (rc == 0)
+		rc = registry_list(s->registry, add_row, &l, e);
+	if (rc == 0) {
+		add_orphans(&l);
+		*ret_result = json_pack("{s:O}", "rows", l.rows);
+	}
+	json_decref(l.rows);
+	free(l.known);
+	return rc;
+}
+
+/* -- info -------------------------------------------------------------------- */
+
+static void set_text(json_t *o, const char *key, const char *text)
+{
+	json_object_set_new(o, key, json_string(text));
+}
+
+static void set_size(json_t *o, const char *key, uint64_t len)
+{
+	json_object_set_new(o, key, json_integer((json_int_t)len));
+}
+
+static void add_files(struct service *s, const struct vm_record *v, json_t *o)
+{
+	autofree char *console = datadir_console(&s->home, v->name);
+	autofree char *disk = datadir_disk(&s->home, v->name);
+	autofree char *key = NULL;
+	struct stat st;
+
+	if (stat(disk, &st) == 0)
+		set_size(o, "disk_used_bytes", (uint64_t)st.st_blocks * 512);
+	if (access(console, F_OK) == 0)
+		set_text(o, "console", console);
+	if (hostkey_read(&s->home, v->name, &key, NULL) == 0)
+		set_text(o, "host_key", key);
+}
+
+static json_t *describe(struct service *s, const struct vm_record *v,
+			enum machine_state state)
+{
+	json_t *o = json_object();
+	char created[32];
+	struct tm tm;
+
+	gmtime_r(&(time_t){v->created_s}, &tm);
+	strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	set_text(o, "name", v->name);
+	set_text(o, "state", state_text(v->phase, state));
+	set_text(o, "address", v->address);
+	set_text(o, "owner", v->owner);
+	set_text(o, "created", created);
+	set_text(o, "shape", v->shape);
+	set_size(o, "cpus", v->cpus);
+	set_size(o, "memory_bytes", v->memory_len);
+	set_size(o, "disk_bytes", v->disk_len);
+	json_object_set_new(o, "desktop", json_boolean(v->desktop));
+	set_text(o, "image", v->image);
+	json_object_set_new(o, "layers",
+			    json_parse(v->layers, strlen(v->layers), NULL));
+	set_text(o, "mac", v->mac);
+	set_text(o, "uuid", v->uuid);
+	add_files(s, v, o);
+	return o;
+}
+
+static int get_info(struct service *s, const char *name, json_t **ret,
+		    struct err *e)
+{
+	struct vm_record v;
+	enum machine_state state;
+	int rc;
+
+	if (registry_get(s->registry, name, &v, e))
+		return -1;
+	rc = s->backend->ops->state(s->backend, name, &state, e);
+	if (rc == 0)
+		*ret = describe(s, &v, state);
+	vm_record_finish(&v);
+	return rc;
+}
+
+int op_vm_info(struct call *c, const json_t *args, json_t **ret_result,
+	       struct err *e)
+{
+	struct service *s = call_service(c);
+	struct machine *m;
+	const char *name;
+
+	if (json_get_str(args, "vm", &name, e) ||
+	    machines_get(s->machines, c, name, &m, e))
+		return -1;
+	return get_info(s, name, ret_result, e);
+}
+
+/* -- new --------------------------------------------------------------------- */
+
+static int take_sizes(struct service *s, const json_t *args,
+		      struct vm_record *v, struct err *e)
+{
+	autofree char *path = path_join(s->home.config, "shapes.json");
+	const char *name = "standard";
+	int64_t cpus = 0, memory = 0, disk = 0;
+	struct shape shape;
+
+	if (json_opt_str(args, "shape", &name, e) ||
+	    shape_load(path, name, &shape, e) ||
+	    json_opt_int(args, "cpus", &cpus, e) ||
+	    json_opt_int(args, "memory", &memory, e) ||
+	    json_opt_int(args, "disk", &disk, e))
+		return -1;
+	snprintf(v->shape, sizeof(v->shape), "%s", name);
+	v->cpus = cpus ? (unsigned)cpus : shape.cpus;
+	v->memory_len = memory ? (uint64_t)memory : shape.memory_len;
+	v->disk_len = disk ? (uint64_t)disk : shape.disk_len;
+	return 0;
+}
+
+static int receive(struct call *c, int fd, struct err *e)
+{
+	autofree char *chunk = alloc_array(IMPORT_CHUNK_LEN, 1);
+	struct deadline d = call_deadline(c);
+	int64_t done = 0;
+
+	for (;;) {
+		ssize_t n = call_read(c, RPC_STDIN, chunk, IMPORT_CHUNK_LEN, e);
+
+		if (n <= 0)
+			return (int)n;
+		if (fd_write_all(fd, chunk, (size_t)n, d, e))
+			return -1;
+		done += n;
+		call_progress(c, done, 0, "receiving the image: %lld MiB",
+			      (long long)(done >> 20));
+	}
+}
+
+/* The client sends the file's bytes: we open no path that a client names. */
+static int import(struct call *c, const char *name, struct image *ret,
+		  struct err *e)
+{
+	struct service *s = call_service(c);
+	autofree char *path = NULL;
+	autoclose int fd = image_import_open(&s->home, &path, e);
+	const struct image_import i = {
+		.path = path,
+		.name = name,
+		.cancel_fd = call_cancel_fd(c),
+		.deadline = call_deadline(c),
+	};
+
+	if (fd < 0)
+		return -1;
+	if (receive(c, fd, e)) {
+		unlink(path);
+		return err_wrap(e, "%s", name);
+	}
+	call_progress(c, 0, 0, "converting the image");
+	return image_import(&s->home, &i, ret, e);
+}
+
+static int choose_image(struct call *c, const json_t *args,
+			struct vm_record *v, struct image *ret, struct err *e)
+{
+	struct service *s = call_service(c);
+	const char *name = NULL;
+	bool headless = false;
+
+	if (json_opt_str(args, "image", &name, e) ||
+	    json_opt_bool(args, "headless", &headless, e))
+		return -1;
+	v->desktop = !name && !headless;
+	if (name)
+		return import(c, name, ret, e);
+	return image_find(&s->home, v->desktop, ret, e);
+}
+
+static void set_owner(struct call *c, struct vm_record *v)
+{
+	snprintf(v->owner, sizeof(v->owner), "%s%s",
+		 call_from_agent(c) ? AGENT_OWNER : "", call_client(c));
+}
+
+static int check_free(struct service *s, const char *name, struct err *e)
+{
+	struct vm_record v;
+	struct err why = {0};
+
+	if (registry_get(s->registry, name, &v, &why) == 0) {
+		vm_record_finish(&v);
+		return err_set(e, ERR_EXISTS,
+			       "a VM named %s exists already (boxery ls)",
+			       name);
+	}
+	if (why.code == ERR_NOT_FOUND)
+		return 0;
+	*e = why;
+	return -1;
+}
+
+int op_vm_new(struct call *c, const json_t *args, json_t **ret_result,
+	      struct err *e)
+{
+	struct service *s = call_service(c);
+	struct vm_record v = {.phase = VM_CREATING};
+	struct image image = {.path = NULL};
+	struct machine *m;
+	const char *name;
+	int rc;
+
+	if (json_get_str(args, "vm", &name, e) ||
+	    machines_claim(s->machines, c, name, &m, e) ||
+	    machine_lock(m, "being created", e))
+		return -1;
+	snprintf(v.name, sizeof(v.name), "%s", name);
+	set_owner(c, &v);
+	/* told before gigabytes are received; registry_add() makes it sure */
+	rc = check_free(s, name, e);
+	if (rc == 0)
+		rc = take_sizes(s, args, &v, e);
+	if (rc == 0)
+		rc = choose_image(c, args, &v, &image, e);
+	if (rc == 0)
+		rc = life_create(c, m, &image, &v, e);
+	if (rc == 0)
+		rc = get_info(s, name, ret_result, e);
+	machine_unlock(m);
+	image_finish(&image);
+	vm_record_finish(&v);
+	return rc;
+}
+
+/* -- start, stop ------------------------------------------------------------- */
+
+static int check_made(const struct vm_record *v, struct err *e)
+{
+	if (v->phase == VM_READY)
+		return 0;
+	return err_set(e, ERR_STATE,
+		       "%s is %s, so it cannot be started: boxery rm %s",
+		       v->name, vm_phase_name(v->phase), v->name);
+}
+
+static int start(struct call *c, struct machine *m, struct err *e)
+{
+	struct vm_record v;
+	int rc;
+
+	if (registry_get(call_service(c)->registry, machine_name(m), &v, e))
+		return -1;
+	rc = check_made(&v, e);
+	if (rc == 0)
+		rc = life_start(c, m, &v, e);
+	vm_record_finish(&v);
+	return rc;
+}
+
+int op_vm_start(struct call *c, const json_t *args, json_t **ret_result,
+		struct err *e)
+{
+	struct service *s = call_service(c);
+	struct machine *m;
+	const char *name;
+	int rc;
+
+	if (json_get_str(args, "vm", &name, e) ||
+	    machines_get(s->machines, c, name, &m, e) ||
+	    machine_lock(m, "starting", e))
+		return -1;
+	rc = start(c, m, e);
+	machine_unlock(m);
+	return rc ? -1 : get_info(s, name, ret_result, e);
+}
+
+int op_vm_stop(struct call *c, const json_t *args, json_t **ret_result,
+	       struct err *e)
+{
+	struct service *s = call_service(c);
+	struct machine *m;
+	const char *name;
+	bool force = false;
+	int rc;
+
+	if (json_get_str(args, "vm", &name, e) ||
+	    json_opt_bool(args, "force", &force, e) ||
+	    machines_get(s->machines, c, name, &m, e) ||
+	    machine_lock(m, "stopping", e))
+		return -1;
+	call_progress(c, 0, 0, force ? "cutting the power"
+				     : "asking the guest to shut down");
+	rc = s->backend->ops->stop(s->backend, name, force,
+				   deadline_in_ms(STOP_MS), e);
+	machine_drop(m);
+	machine_unlock(m);
+	return rc ? -1 : get_info(s, name, ret_result, e);
+}
+
+/* -- rm ---------------------------------------------------------------------- */
+
+static bool is_agents(const struct vm_record *v)
+{
+	return strncmp(v->owner, AGENT_OWNER, strlen(AGENT_OWNER)) == 0;
+}
+
+/* A running machine is removed only when that was said, or when it is none
+ * that somebody works with. */
+static int check_off(struct call *c, const struct vm_record *v, bool force,
+		     struct err *e)
+{
+	struct service *s = call_service(c);
+	enum machine_state state;
+
+	if (s->backend->ops->state(s->backend, v->name, &state, e))
+		return -1;
+	if (force || v->phase != VM_READY ||
+	    (state != MACHINE_RUNNING && state != MACHINE_PAUSED))
+		return 0;
+	if (call_from_agent(c))
+		return err_set(e, ERR_STATE, "%s is %s: vm_stop it first",
+			       v->name, machine_state_name(state));
+	return err_set(e, ERR_STATE,
+		       "%s is %s: boxery stop %s first, or boxery rm --force "
+		       "%s",
+		       v->name, machine_state_name(state), v->name, v->name);
+}
+
+static int check_remove(struct call *c, const char *name, bool force,
+			struct err *e)
+{
+	struct service *s = call_service(c);
+	enum machine_state state;
+	struct err why = {0};
+	struct vm_record v;
+	int rc;
+
+	if (registry_get(s->registry, name, &v, &why)) {
+		/* a person may clean up what has no record */
+		if (why.code == ERR_NOT_FOUND && !call_from_agent(c) &&
+		    s->backend->ops->state(s->backend, name, &state, NULL) ==
+			    0 &&
+		    state != MACHINE_ABSENT)
+			return 0;
+		*e = why;
+		return -1;
+	}
+	rc = 0;
+	if (call_from_agent(c) && !is_agents(&v))
+		rc = err_set(e, ERR_DENIED,
+			     "%s was made by a person, and agents may remove "
+			     "only what agents made",
+			     name);
+	if (rc == 0)
+		rc = check_off(c, &v, force, e);
+	vm_record_finish(&v);
+	return rc;
+}
+
+int op_vm_rm(struct call *c, const json_t *args, json_t **ret_result,
+	     struct err *e)
+{
+	struct service *s = call_service(c);
+	struct machine *m;
+	const char *name;
+	bool force = false;
+	int rc;
+
+	if (json_get_str(args, "vm", &name, e) ||
+	    json_opt_bool(args, "force", &force, e) ||
+	    machines_claim(s->machines, c, name, &m, e) ||
+	    machine_lock(m, "being removed", e))
+		return -1;
+	rc = check_remove(c, name, force, e);
+	if (rc == 0)
+		rc = life_remove(s, m, e);
+	machine_unlock(m);
+	if (rc == 0)
+		*ret_result = json_pack("{s:s, s:b}", "name", name, "removed",
+					1);
+	return rc;
+}

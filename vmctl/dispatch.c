@@ -14,6 +14,7 @@
 #include "vmctl/audit.h"
 #include "vmctl/conn.h"
 #include "vmctl/job.h"
+#include "vmctl/machines.h"
 #include "vmctl/serve.h"
 
 #include <inttypes.h>
@@ -163,6 +164,8 @@ static int run(struct call *c, const struct request *r, json_t **ret_result,
 		rc = run_job(c, handler, r->args, ret_result, e);
 	else
 		rc = handler(c, r->args, ret_result, e);
+	if (call_service(c)->machines)
+		machines_release(call_service(c)->machines, c);
 	if (rc == 0 && !*ret_result)
 		*ret_result = json_object();
 	if (rc != 0 && e->code == ERR_NONE)

@@ -10,7 +10,23 @@ static const struct {
 	const char *name;
 	call_handler *handler;
 } handlers[] = {
+	{"vm_list", op_vm_list},
+	{"vm_info", op_vm_info},
+	{"vm_new", op_vm_new},
+	{"vm_start", op_vm_start},
+	{"vm_stop", op_vm_stop},
+	{"vm_rm", op_vm_rm},
+	{"vm_screenshot", op_vm_screenshot},
+	{"vm_click", op_vm_click},
+	{"vm_move", op_vm_move},
+	{"vm_drag", op_vm_drag},
+	{"vm_scroll", op_vm_scroll},
+	{"vm_type", op_vm_type},
+	{"vm_key", op_vm_key},
 	{"vm_wait", op_vm_wait},
+	{"init", op_init},
+	{"doctor", op_doctor},
+	{"build_base", op_build_base},
 	{"service_status", op_service_status},
 	{"service_stop", op_service_stop},
 };

@@ -19,7 +19,16 @@ call_handler op_vm_drag;
 call_handler op_vm_scroll;
 call_handler op_vm_type;
 call_handler op_vm_key;
+call_handler op_vm_list;
+call_handler op_vm_info;
+call_handler op_vm_new;
+call_handler op_vm_start;
+call_handler op_vm_stop;
+call_handler op_vm_rm;
 call_handler op_vm_wait;
+call_handler op_init;
+call_handler op_doctor;
+call_handler op_build_base;
 call_handler op_service_status;
 call_handler op_service_stop;
 

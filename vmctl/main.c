@@ -21,6 +21,7 @@
 #include "vmctl/rpcjoin.h"
 #include "vmctl/serve.h"
 #include "vmctl/service.h"
+#include "vmctl/sshconfig.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -39,6 +40,7 @@ static const char usage[] =
 	"       boxery-host --version\n";
 
 #define READY "ok"
+#define KNOWN_HOSTS_CAP 4096
 
 struct running {
 	struct service service;
@@ -265,10 +267,27 @@ static int cmd_rpc(const struct home *h)
 								    : fail(&e);
 }
 
+/* OpenSSH's KnownHostsCommand: it runs without the service. */
+static int cmd_known_hosts(const struct home *h, const char *host)
+{
+	struct err e = {0};
+	struct buf out;
+	int rc;
+
+	buf_init(&out, KNOWN_HOSTS_CAP);
+	rc = sshconfig_known_hosts(h, host, &out, &e);
+	if (rc == 0 && fwrite(out.data, 1, out.len, stdout) != out.len)
+		rc = err_sys(&e, "writing");
+	buf_finish(&out);
+	return rc == 0 ? 0 : fail(&e);
+}
+
 static int command(struct running *r, int argc, char *argv[])
 {
 	if (argc >= 1 && strcmp(argv[0], "serve") == 0)
 		return cmd_serve(r, argc - 1, argv + 1);
+	if (argc == 2 && strcmp(argv[0], "known-hosts") == 0)
+		return cmd_known_hosts(&r->service.home, argv[1]);
 	if (argc == 1 && strcmp(argv[0], "rpc") == 0)
 		return cmd_rpc(&r->service.home);
 	fputs(usage, stderr);

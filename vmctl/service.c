@@ -4,7 +4,9 @@
 #include "base/cleanup.h"
 #include "base/db.h"
 #include "base/path.h"
+#include "vmctl/backend.h"
 #include "vmctl/job.h"
+#include "vmctl/machines.h"
 #include "vmctl/registry.h"
 
 #include <limits.h>
@@ -49,11 +51,16 @@ int service_open(struct service *s, struct err *e)
 	if (db_open(s->home.db, registry_migrations, &s->db, e) != 0 ||
 	    registry_new(s->db, &s->registry, e) != 0)
 		return -1;
+	s->backend = backend_libvirt_new(&s->home);
+	s->machines = machines_new(s);
 	return 0;
 }
 
 void service_close(struct service *s)
 {
+	machines_free(s->machines);
+	if (s->backend)
+		s->backend->ops->free(s->backend);
 	registry_free(s->registry);
 	db_close(s->db);
 	jobs_free(s->jobs);

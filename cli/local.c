@@ -118,8 +118,8 @@ static int stop(const struct invoke *v, bool *ret_was_running, struct err *e)
 	struct err why = {0};
 	int rc = invoke_op(v, "service_stop", NULL, true, &result, &why);
 
-	/* one of another version does not take calls from us */
-	if (rc != 0 && why.code == ERR_STATE) {
+	/* one of another version may not take this call from us */
+	if (rc != 0 && why.code != ERR_UNAVAILABLE) {
 		why = (struct err){0};
 		rc = signal_service(v->home, &why);
 	}

@@ -1,0 +1,227 @@
+#include "tests/support/unit.h"
+
+#include "base/alloc.h"
+#include "vmctl/registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct db *open_db(void)
+{
+	struct db *db = NULL;
+	struct err e = {0};
+
+	assert_ok(db_open(unit_path("boxery.db"), registry_migrations, &db, &e),
+		  &e);
+	return db;
+}
+
+static struct registry *open_registry(struct db *db)
+{
+	struct registry *r = NULL;
+	struct err e = {0};
+
+	assert_ok(registry_new(db, &r, &e), &e);
+	return r;
+}
+
+static struct vm_record record(const char *name, const char *owner)
+{
+	static unsigned serial;
+	struct vm_record v = {
+		.phase = VM_CREATING,
+		.shape = "small",
+		.cpus = 1,
+		.memory_len = 1ULL << 40,
+		.disk_len = 1ULL << 41,
+		.image = "img",
+		.layers = alloc_str("[]"),
+		.desktop = true,
+		.created_s = 1234567890123,
+	};
+
+	serial++;
+	snprintf(v.name, sizeof(v.name), "%s", name);
+	snprintf(v.owner, sizeof(v.owner), "%s", owner);
+	snprintf(v.uuid, sizeof(v.uuid), "uuid-%u", serial);
+	snprintf(v.mac, sizeof(v.mac), "mac-%u", serial);
+	return v;
+}
+
+static int prepare(struct registry *r, struct vm_record *v, void *ctx,
+		   struct err *e)
+{
+	const char *address = ctx;
+
+	(void)r;
+	if (!address)
+		return err_set(e, ERR_UNAVAILABLE, "no network");
+	snprintf(v->address, sizeof(v->address), "%s", address);
+	return 0;
+}
+
+static int add(struct registry *r, const char *name, const char *owner,
+	       unsigned limit, const char *address, struct err *e)
+{
+	struct vm_record v = record(name, owner);
+	char text[16] = "";
+	int rc;
+
+	if (address)
+		snprintf(text, sizeof(text), "%s", address);
+	rc = registry_add(r, &v, limit, prepare, address ? text : NULL, e);
+	vm_record_finish(&v);
+	return rc;
+}
+
+static void round_trip(void **state)
+{
+	struct db *db = open_db();
+	struct registry *r = open_registry(db);
+	struct vm_record v;
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(add(r, "demo", "0:cli", 0, "10.0.0.2", &e), &e);
+	assert_ok(registry_get(r, "demo", &v, &e), &e);
+	assert_string_equal(v.name, "demo");
+	assert_string_equal(v.owner, "0:cli");
+	assert_string_equal(v.address, "10.0.0.2");
+	assert_string_equal(v.layers, "[]");
+	assert_int_equal(v.phase, VM_CREATING);
+	assert_int_equal(v.memory_len, 1ULL << 40);
+	assert_int_equal(v.disk_len, 1ULL << 41);
+	assert_int_equal(v.created_s, 1234567890123);
+	assert_true(v.desktop);
+	vm_record_finish(&v);
+	assert_ok(registry_set_phase(r, "demo", VM_READY, &e), &e);
+	assert_ok(registry_set_address(r, "demo", "10.0.0.9", &e), &e);
+	assert_ok(registry_get(r, "demo", &v, &e), &e);
+	assert_int_equal(v.phase, VM_READY);
+	assert_string_equal(v.address, "10.0.0.9");
+	vm_record_finish(&v);
+	assert_true(registry_address_taken(r, "10.0.0.9", "other"));
+	assert_false(registry_address_taken(r, "10.0.0.9", "demo"));
+	assert_false(registry_address_taken(r, "10.0.0.2", "other"));
+	assert_ok(registry_remove(r, "demo", &e), &e);
+	assert_ok(registry_remove(r, "demo", &e), &e);
+	assert_fails(registry_get(r, "demo", &v, &e), &e, ERR_NOT_FOUND,
+		     "no VM is named demo");
+	registry_free(r);
+	db_close(db);
+}
+
+/* A name is taken once; what failed to be added takes none. */
+static void names(void **state)
+{
+	struct db *db = open_db();
+	struct registry *r = open_registry(db);
+	struct vm_record v;
+	struct err e = {0};
+
+	(void)state;
+	assert_fails(add(r, "a", "0:cli", 0, NULL, &e), &e, ERR_UNAVAILABLE,
+		     "no network");
+	assert_fails(registry_get(r, "a", &v, &e), &e, ERR_NOT_FOUND, "a");
+	assert_ok(add(r, "a", "0:cli", 0, "10.0.0.2", &e), &e);
+	assert_fails(add(r, "a", "0:cli", 0, "10.0.0.3", &e), &e, ERR_EXISTS,
+		     "named a exists");
+	assert_fails(add(r, "b", "0:cli", 0, "10.0.0.2", &e), &e, ERR_EXISTS,
+		     "");
+	registry_free(r);
+	db_close(db);
+}
+
+static void agents_limit(void **state)
+{
+	struct db *db = open_db();
+	struct registry *r = open_registry(db);
+	struct err e = {0};
+
+	(void)state;
+	/* a person's do not count, and are not counted */
+	assert_ok(add(r, "p", "0:cli", 0, "10.0.0.2", &e), &e);
+	assert_ok(add(r, "a", "agent:0:x", 2, "10.0.0.3", &e), &e);
+	assert_ok(add(r, "b", "agent:0:y", 2, "10.0.0.4", &e), &e);
+	assert_fails(add(r, "c", "agent:0:z", 2, "10.0.0.5", &e), &e, ERR_LIMIT,
+		     "own 2 VMs and may own 2");
+	assert_ok(add(r, "q", "0:cli", 0, "10.0.0.5", &e), &e);
+	assert_ok(registry_remove(r, "a", &e), &e);
+	assert_ok(add(r, "c", "agent:0:z", 2, "10.0.0.3", &e), &e);
+	registry_free(r);
+	db_close(db);
+}
+
+/* What a dead service was making is told as broken, not as being made. */
+static void restart(void **state)
+{
+	static const enum vm_phase phases[] = {VM_CREATING, VM_READY,
+					       VM_REMOVING, VM_BROKEN};
+	static const enum vm_phase after[] = {VM_BROKEN, VM_READY, VM_REMOVING,
+					      VM_BROKEN};
+	struct db *db = open_db();
+	struct registry *r = open_registry(db);
+	struct vm_record v;
+	struct err e = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_COUNT(phases); i++) {
+		autofree char *name = alloc_printf("vm%u", i);
+		autofree char *address = alloc_printf("10.0.0.%u", i + 2);
+
+		assert_ok(add(r, name, "0:cli", 0, address, &e), &e);
+		assert_ok(registry_set_phase(r, name, phases[i], &e), &e);
+	}
+	registry_free(r);
+	db_close(db);
+	db = open_db();
+	r = open_registry(db);
+	for (unsigned i = 0; i < ARRAY_COUNT(phases); i++) {
+		autofree char *name = alloc_printf("vm%u", i);
+
+		assert_ok(registry_get(r, name, &v, &e), &e);
+		assert_int_equal(v.phase, after[i]);
+		vm_record_finish(&v);
+	}
+	registry_free(r);
+	db_close(db);
+}
+
+static int collect(const struct vm_record *v, void *ctx, struct err *e)
+{
+	char *seen = ctx; /* of 64 bytes */
+	size_t len = strlen(seen);
+
+	if (strcmp(v->name, "stop") == 0)
+		return err_set(e, ERR_CANCELLED, "stopped");
+	snprintf(seen + len, 64 - len, "%s", v->name);
+	return 0;
+}
+
+static void listing(void **state)
+{
+	struct db *db = open_db();
+	struct registry *r = open_registry(db);
+	char names_seen[64] = "";
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(registry_list(r, collect, names_seen, &e), &e);
+	assert_string_equal(names_seen, "");
+	assert_ok(add(r, "b", "0:cli", 0, "10.0.0.2", &e), &e);
+	assert_ok(add(r, "a", "0:cli", 0, "10.0.0.3", &e), &e);
+	assert_ok(registry_list(r, collect, names_seen, &e), &e);
+	assert_string_equal(names_seen, "ab");
+	assert_ok(add(r, "stop", "0:cli", 0, "10.0.0.4", &e), &e);
+	assert_fails(registry_list(r, collect, names_seen, &e), &e,
+		     ERR_CANCELLED, "stopped");
+	registry_free(r);
+	db_close(db);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(round_trip),	cmocka_unit_test(names),
+	cmocka_unit_test(agents_limit), cmocka_unit_test(restart),
+	cmocka_unit_test(listing),
+};
+UNIT_MAIN(tests)

@@ -406,6 +406,11 @@ static int take_sink(struct pump *p, struct sink *k, enum rpc_stream s,
 {
 	if (k->fd < 0 || k->broken)
 		return grant(p, s, len, e);
+	/* what is written was granted anew, so it must not take room */
+	if (k->bytes.len + len > k->bytes.cap) {
+		buf_consume(&k->bytes, k->at);
+		k->at = 0;
+	}
 	return buf_add(&k->bytes, bytes, len, e);
 }
 

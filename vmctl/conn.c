@@ -267,7 +267,7 @@ static int take_call(struct conn *c, const struct rpc_frame *f, struct err *e)
 	pthread_mutex_lock(&c->lock);
 	taken = find_call(c, f->call) != NULL;
 	pthread_mutex_unlock(&c->lock);
-	if (f->call == 0 || taken)
+	if (taken)
 		return err_set(e, ERR_PROTOCOL, "call id %u is in use",
 			       (unsigned)f->call);
 	call = call_new(c, f->call, f->payload, f->payload_len);

@@ -198,7 +198,7 @@ lint-layers:
 lint-style:
 	@sh tests/lint/style.sh
 tidy:
-	clang-tidy --quiet $(SRCS) -- $(CPPFLAGS) -std=gnu11
+	clang-tidy --quiet $(SRCS) -- $(CPPFLAGS) -std=gnu11 -DVERSION='""'
 analyze:
 	+$(MAKE) MODE=analyze WERROR=0 all
 cppcheck:

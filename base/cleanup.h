@@ -29,6 +29,7 @@ static inline void cleanup_close_(const int *fd)
 
 /* Declare `auto_x` helpers for an x_free(struct x *) destructor. */
 #define CLEANUP_DEFINE(name, type, fn)                                         \
+	/* NOLINTNEXTLINE(bugprone-macro-parentheses): it is a type */         \
 	static inline void cleanup_##name##_(type **p)                         \
 	{                                                                      \
 		fn(*p);                                                        \

@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#undef err_set
+#undef err_sys
+#undef err_wrap
+
 /*
  * Messages are formatted into a buffer of twice the size of msg and escaped
  * from there, so that what vsnprintf() cuts off is never what is shown.

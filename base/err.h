@@ -57,6 +57,27 @@ int err_sys(struct err *e, const char *fmt, ...)
 int err_wrap(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * All three return -1. Saying so here lets compilers and analyzers see that a
+ * path that sets an error fails: else they take it for one that may succeed
+ * and leave ret_* unset.
+ */
+#define err_set(...)                                                           \
+	({                                                                     \
+		err_set(__VA_ARGS__);                                          \
+		-1;                                                            \
+	})
+#define err_sys(...)                                                           \
+	({                                                                     \
+		err_sys(__VA_ARGS__);                                          \
+		-1;                                                            \
+	})
+#define err_wrap(...)                                                          \
+	({                                                                     \
+		err_wrap(__VA_ARGS__);                                         \
+		-1;                                                            \
+	})
+
 /* The message, or a fixed text when none was set. Never NULL. */
 const char *err_msg(const struct err *e);
 

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define READ_STEP_LEN (64 * 1024)
+#define READ_STEP_LEN (64 << 10)
 /* connecting waits only while the listener's backlog is full */
 #define CONNECT_S 5
 

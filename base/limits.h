@@ -1,16 +1,17 @@
 /*
  * limits.h - every cap, with its reason
  *
- * Units:   _len bytes, _ms milliseconds, _count things, _px pixels.
+ * Units:   _len bytes, _ms milliseconds, _count things, _px pixels. Sizes
+ *          are written as shifts: << 10 is KiB, << 20 MiB.
  * Threads: constants.
  */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
 
 /* rpc: a frame carries a command or a slice of a stream; 1 MiB holds both. */
-#define LIMIT_RPC_FRAME_LEN (1024 * 1024)
+#define LIMIT_RPC_FRAME_LEN (1 << 20)
 /* bytes in flight per stream before the reader grants credit */
-#define LIMIT_RPC_WINDOW_LEN (1024 * 1024)
+#define LIMIT_RPC_WINDOW_LEN (1 << 20)
 /* calls one client may have open: a runaway agent must not starve a person */
 #define LIMIT_CALLS_PER_CLIENT_COUNT 64
 #define LIMIT_CLIENTS_COUNT 256
@@ -36,7 +37,7 @@
 #define LIMIT_SERVICE_STOP_MS 6000
 /* logs are renamed away (one generation kept) when they grow over */
 #define LIMIT_LOG_LEN (4 * 1024 * 1024)
-#define LIMIT_AUDIT_LEN (16 * 1024 * 1024)
+#define LIMIT_AUDIT_LEN (16 << 20)
 
 /* parameters that state no length of their own */
 #define LIMIT_STRING_LEN 4096
@@ -56,15 +57,15 @@
 #define LIMIT_PATH_LEN 4095
 #define LIMIT_PATH_DEPTH 64
 #define LIMIT_TREE_COUNT 200000
-#define LIMIT_TREE_MANIFEST_LEN (64 * 1024 * 1024)
+#define LIMIT_TREE_MANIFEST_LEN (64 << 20)
 #define LIMIT_TREE_FILE_LEN (1LL << 40)
 
 /* vm_run: what an agent is shown, and what is kept for vm_read */
-#define LIMIT_RUN_SHOWN_LEN (16 * 1024)
-#define LIMIT_RUN_KEPT_LEN (64 * 1024 * 1024)
+#define LIMIT_RUN_SHOWN_LEN (16 << 10)
+#define LIMIT_RUN_KEPT_LEN (64 << 20)
 /* text files read or edited whole */
-#define LIMIT_TEXT_LEN (8 * 1024 * 1024)
-#define LIMIT_TEXT_PAGE_LEN (64 * 1024)
+#define LIMIT_TEXT_LEN (8 << 20)
+#define LIMIT_TEXT_PAGE_LEN (64 << 10)
 
 /* no answer to an MCP client takes longer: their timeouts start at 60 s */
 #define LIMIT_ANSWER_MS 45000
@@ -80,8 +81,8 @@
 #define LIMIT_DESKTOP_SIDE_PX 8192
 /* 8K UHD: 133 MB a frame, the most that a guest can make us hold */
 #define LIMIT_DESKTOP_AREA_PX (7680 * 4320)
-#define LIMIT_IMAGE_LEN (16 * 1024 * 1024)
-#define LIMIT_TYPE_LEN (64 * 1024)
+#define LIMIT_IMAGE_LEN (16 << 20)
+#define LIMIT_TYPE_LEN (64 << 10)
 
 /* VMs that agents own at once, unless configured */
 #define LIMIT_AGENT_VMS_COUNT 4
@@ -95,7 +96,7 @@
 #define LIMIT_GUEST_DEAD_MS 60000
 /* one stream's bytes taken over from libssh for a slow reader: what a guest
  * may send before we grant it more, twice */
-#define LIMIT_GUEST_STAGE_LEN (8 * 1024 * 1024)
+#define LIMIT_GUEST_STAGE_LEN (8 << 20)
 /* bytes outside of channels: a burst, and what may go on for ever (key
  * exchanges, window updates) */
 #define LIMIT_GUEST_JUNK_LEN (4 * 1024 * 1024)

@@ -88,6 +88,7 @@ static int step(struct walk *w, struct err *e)
 	struct dirent *d;
 
 	errno = 0;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is, per stream */
 	d = readdir(l->dir);
 	if (d && (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0))
 		return 0;

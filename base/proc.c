@@ -73,7 +73,7 @@ static void reset_signals(void)
 	for (int sig = 1; sig < NSIG; sig++)
 		sigaction(sig, &sa, NULL);
 	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
 static int lift(int fd)
@@ -186,7 +186,8 @@ static int start_spawner(void)
 		return 0;
 	/* our own parent may have left SIGCHLD ignored: nothing to wait for */
 	if (sigaction(SIGCHLD, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
-		signal(SIGCHLD, SIG_DFL);
+		sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
+			  NULL);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&thread, NULL, spawner, NULL);

@@ -15,9 +15,9 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-#define READ_STEP_LEN (64 * 1024)
+#define READ_STEP_LEN (64 << 10)
 /* a longer line reaches line() in pieces */
-#define LINE_LEN (16 * 1024)
+#define LINE_LEN (16 << 10)
 /* of stderr only the end is of interest */
 #define TAIL_LEN 4096
 
@@ -278,7 +278,7 @@ int proc_run(const char *const *argv, const struct proc_run *r,
 	int rc;
 
 	buf_init(&p.out, LINE_LEN + READ_STEP_LEN);
-	buf_init(&p.tail, 2 * TAIL_LEN);
+	buf_init(&p.tail, (size_t)2 * TAIL_LEN);
 	rc = start(&p, argv, e);
 	if (rc == 0)
 		rc = run_to_end(&p, d, e);

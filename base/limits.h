@@ -63,6 +63,9 @@
 /* vm_run: what an agent is shown, and what is kept for vm_read */
 #define LIMIT_RUN_SHOWN_LEN (16 << 10)
 #define LIMIT_RUN_KEPT_LEN (64 << 20)
+/* kept runs of one VM, in number and in bytes: the newest */
+#define LIMIT_RUNS_COUNT 64
+#define LIMIT_RUNS_LEN (256 << 20)
 /* text files read or edited whole */
 #define LIMIT_TEXT_LEN (8 << 20)
 #define LIMIT_TEXT_PAGE_LEN (64 << 10)

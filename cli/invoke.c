@@ -119,7 +119,7 @@ static int run_status(const json_t *result)
 	int64_t status = -1;
 	struct err e = {0};
 
-	if (json_opt_int(result, "status", &status, &e) != 0 ||
+	if (json_opt_int(result, "exit", &status, &e) != 0 ||
 	    json_opt_str(result, "signal", &name, &e) != 0)
 		return err_exit_status(ERR_PROTOCOL);
 	if (*name)

@@ -235,7 +235,8 @@ int guest_chan_await_open(struct guest_chan *c, int cancel_fd, struct err *e)
 		struct pollfd fds[2] = {{.fd = c->event_fd, .events = POLLIN},
 					{.fd = cancel_fd, .events = POLLIN}};
 
-		if (deadline_poll(fds, 2, d, "waiting for the guest to start it", e) < 0)
+		if (deadline_poll(fds, 2, d,
+				  "waiting for the guest to start it", e) < 0)
 			return -1;
 		if (fds[1].revents)
 			return err_set(e, ERR_CANCELLED, "cancelled");
@@ -337,9 +338,8 @@ static void free_exec(struct guest_exec *x)
 	free(x);
 }
 
-static int start(struct guest *g, const struct guest_exec_opts *o,
-		 struct deadline d, int cancel_fd, struct guest_exec **ret,
-		 struct err *e)
+int guest_exec_start(struct guest *g, const struct guest_exec_opts *o,
+		     struct deadline d, struct guest_exec **ret, struct err *e)
 {
 	struct guest_exec *x;
 	char *command;
@@ -358,19 +358,14 @@ static int start(struct guest *g, const struct guest_exec_opts *o,
 		return -1;
 	}
 	guest_chan_submit(x->c);
-	if (guest_chan_await_open(x->c, cancel_fd, e) < 0) {
+	if (guest_chan_await_open(x->c, o->cancel_fd > 0 ? o->cancel_fd : -1,
+				  e) < 0) {
 		abandon(x->c);
 		free_exec(x);
 		return -1;
 	}
 	*ret = x;
 	return 0;
-}
-
-int guest_exec_start(struct guest *g, const struct guest_exec_opts *o,
-		     struct deadline d, struct guest_exec **ret, struct err *e)
-{
-	return start(g, o, d, -1, ret, e);
 }
 
 int guest_exec_in_fd(struct guest_exec *x)
@@ -424,7 +419,8 @@ int guest_exec_wait(struct guest_exec *x, struct deadline d,
 	int rc;
 
 	while ((rc = look(x, ret, e)) == 0)
-		if (deadline_poll(&pf, 1, d, "waiting for the command to end", e) < 0)
+		if (deadline_poll(&pf, 1, d, "waiting for the command to end",
+				  e) < 0)
 			return -1;
 	return rc < 0 ? -1 : 0;
 }
@@ -541,7 +537,8 @@ static int run_streams(struct guest_exec *x, const struct guest_run *r,
 				       {.fd = x->errs, .events = POLLIN},
 				       {.fd = r->cancel_fd, .events = POLLIN}};
 
-		if (deadline_poll(fds, 4, d, "waiting for the command to end", e) < 0)
+		if (deadline_poll(fds, 4, d, "waiting for the command to end",
+				  e) < 0)
 			return -1;
 		if (fds[3].revents)
 			return err_set(e, ERR_CANCELLED, "cancelled");
@@ -559,11 +556,12 @@ int guest_run(struct guest *g, const struct guest_run *r, struct deadline d,
 	      struct guest_exit *ret, struct err *e)
 {
 	const struct guest_exec_opts o = {.argv = r->argv,
-					  .want_err = r->err != NULL};
+					  .want_err = r->err != NULL,
+					  .cancel_fd = r->cancel_fd};
 	struct guest_exec *x;
 	int rc;
 
-	if (start(g, &o, d, r->cancel_fd, &x, e) < 0)
+	if (guest_exec_start(g, &o, d, &x, e) < 0)
 		return -1;
 	rc = run_streams(x, r, d, e);
 	if (rc == 0)

@@ -70,6 +70,7 @@ struct guest_exec_opts {
 	const char *cwd;
 	bool bulk;
 	bool want_err;
+	int cancel_fd; /* readable: give up starting it. <= 0: none */
 };
 struct guest_exec;
 int guest_exec_start(struct guest *g, const struct guest_exec_opts *o,

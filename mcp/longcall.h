@@ -24,7 +24,7 @@
 
 struct longcall_ask {
 	const struct op *op;
-	const json_t *args;	/* validated; copied */
+	const json_t *args;	/* copied */
 	const char *copy_root;	/* or NULL; copied */
 	int cancel_fd;		/* duplicated; -1: none */
 	struct deadline answer_by;

@@ -124,12 +124,15 @@ static json_t *call_now(const struct tools *t, const struct tools_call *c,
 json_t *tools_call(const struct tools *t, const struct tools_call *c)
 {
 	auto_json json_t *none = json_object();
-	auto_json json_t *args = NULL;
+	const json_t *args = c->args ? c->args : none;
+	auto_json json_t *valid = NULL;
 	json_t *shown = NULL;
 	struct err e = {0};
 
-	args = validate_args(c->op, c->args ? c->args : none, true, &e);
-	if (args && check_copy_root(t, c->op, args, &e) == 0)
+	/* Only to see whether they are: it is the service that fills in what
+	 * an agent may not even name. */
+	valid = validate_args(c->op, args, true, &e);
+	if (valid && check_copy_root(t, c->op, args, &e) == 0)
 		shown = c->op->kind == OP_CALL ? call_now(t, c, args, &e)
 					       : call_job(t, c, args, &e);
 	return shown ? shown : present_error(err_msg(&e));

@@ -147,6 +147,64 @@ static void add_image(json_t *content, const struct buf *image)
 	json_array_append_new(content, block);
 }
 
+static json_int_t number(const json_t *record, const char *key)
+{
+	return json_integer_value(json_object_get(record, key));
+}
+
+/* What a model must know to point at things in the picture. */
+static char *describe_image(const json_t *record)
+{
+	const json_t *cursor = json_object_get(record, "cursor");
+	const json_t *region = json_object_get(record, "region");
+	autofree char *where = NULL;
+
+	if (region)
+		where = json_print(region);
+	return region ? alloc_printf(
+				"Image of %" JSON_INTEGER_FORMAT
+				"x%" JSON_INTEGER_FORMAT
+				" px: region %s of the full screenshot. x and "
+				"y of the mouse tools stay pixels of the full "
+				"screenshot.",
+				number(record, "width"),
+				number(record, "height"), where)
+		      : alloc_printf(
+				"Screenshot of %" JSON_INTEGER_FORMAT
+				"x%" JSON_INTEGER_FORMAT
+				" px (desktop %" JSON_INTEGER_FORMAT
+				"x%" JSON_INTEGER_FORMAT
+				", scale %.4g), mouse pointer at %" JSON_INTEGER_FORMAT
+				", %" JSON_INTEGER_FORMAT
+				". x and y of the mouse tools are pixels of "
+				"this image.",
+				number(record, "width"),
+				number(record, "height"),
+				number(record, "desktop_width"),
+				number(record, "desktop_height"),
+				json_number_value(
+					json_object_get(record, "scale")),
+				number(cursor, "x"), number(cursor, "y"));
+}
+
+/* The image, its description, and what else the record says. */
+static json_t *add_picture(json_t *content, const struct op *op,
+			   const json_t *record, const struct buf *image)
+{
+	static const char *const described[] = {
+		"mime",		  "width", "height", "desktop_width",
+		"desktop_height", "scale", "cursor", "region"};
+	auto_json json_t *rest = json_copy((json_t *)(uintptr_t)record);
+	autofree char *text = describe_image(record);
+
+	add_image(content, image);
+	add_text(content, text);
+	for (size_t i = 0; i < ARRAY_COUNT(described); i++)
+		json_object_del(rest, described[i]);
+	return json_object_size(rest) > 0 ? add_record(content, op, rest)
+					  : NULL;
+}
+
 json_t *present_result(const struct op *op, const json_t *result,
 		       const struct buf *image)
 {
@@ -157,8 +215,9 @@ json_t *present_result(const struct op *op, const json_t *result,
 	json_t *structured;
 
 	if (has_image)
-		add_image(content, image);
-	untrusted = add_record(content, op, result);
+		untrusted = add_picture(content, op, result, image);
+	else
+		untrusted = add_record(content, op, result);
 	/* plain text reads better than the same text inside JSON */
 	if (has_image || op->result == OP_RESULT_TEXT)
 		return r;

@@ -86,28 +86,49 @@ static void what_a_guest_wrote_is_fenced(void **state)
 static void an_image_comes_with_text_alone(void **state)
 {
 	static const char png[] = "\x89PNG\r\n\x1a\n....";
-	json_t *in = record("{\"width\":1456,\"height\":819}");
-	json_t *out, *block;
+	static const struct {
+		const char *record;
+		const char *text;
+		const char *rest; /* a further block, or NULL */
+	} rows[] = {
+		{"{\"mime\":\"image/png\",\"width\":1456,\"height\":819,"
+		 "\"desktop_width\":1920,\"desktop_height\":1080,"
+		 "\"scale\":0.758333,\"cursor\":{\"x\":5,\"y\":6}}",
+		 "Screenshot of 1456x819 px (desktop 1920x1080, scale 0.7583), "
+		 "mouse pointer at 5, 6. x and y of the mouse tools are pixels "
+		 "of this image.",
+		 NULL},
+		{"{\"done\":true,\"width\":30,\"height\":40,"
+		 "\"region\":[1,2,3,4]}",
+		 "Image of 30x40 px: region [1,2,3,4] of the full screenshot. x "
+		 "and y of the mouse tools stay pixels of the full screenshot.",
+		 "{\"done\":true}"},
+	};
 	struct buf image;
 	struct err e = {0};
 
 	(void)state;
 	buf_init(&image, 100);
 	assert_ok(buf_add(&image, png, sizeof(png) - 1, &e), &e);
-	out = present_result(op_find("vm_screenshot"), in, &image);
-	assert_int_equal(block_count(out), 2);
-	block = json_array_get(json_object_get(out, "content"), 0);
-	assert_string_equal(json_string_value(json_object_get(block, "type")),
-			    "image");
-	assert_string_equal(json_string_value(json_object_get(block, "data")),
-			    "iVBORw0KGgouLi4u");
-	assert_string_equal(
-		json_string_value(json_object_get(block, "mimeType")),
-		"image/png");
-	assert_string_equal(text_of(out, 1), "{\"width\":1456,\"height\":819}");
-	assert_null(json_object_get(out, "structuredContent"));
-	json_decref(in);
-	json_decref(out);
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		json_t *in = record(rows[i].record);
+		json_t *out = present_result(op_find("vm_screenshot"), in,
+					     &image);
+		json_t *block = json_array_get(json_object_get(out, "content"),
+					       0);
+		auto_json json_t *want = json_pack(
+			"{s:s, s:s, s:s}", "type", "image", "data",
+			"iVBORw0KGgouLi4u", "mimeType", "image/png");
+
+		assert_true(json_equal(block, want));
+		assert_string_equal(text_of(out, 1), rows[i].text);
+		assert_int_equal(block_count(out), rows[i].rest ? 3 : 2);
+		if (rows[i].rest)
+			assert_string_equal(text_of(out, 2), rows[i].rest);
+		assert_null(json_object_get(out, "structuredContent"));
+		json_decref(in);
+		json_decref(out);
+	}
 	buf_finish(&image);
 }
 

@@ -58,8 +58,11 @@ json_t *json_parse(const char *text, size_t len, struct err *e)
 
 char *json_print(const json_t *v)
 {
-	char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+	char *text;
 
+	if (!v)
+		return alloc_str("null");
+	text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
 	/* a tree of valid strings fails for want of memory alone */
 	if (!text)
 		alloc_fail("out of memory");

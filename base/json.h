@@ -21,7 +21,9 @@
 
 json_t *json_parse(const char *text, size_t len, struct err *e)
 	__attribute__((warn_unused_result));
-char *json_print(const json_t *v); /* compact, one line, valid UTF-8; free() */
+/* Compact, one line, valid UTF-8; free(). NULL, which is what json_pack() gives
+ * for text that is no UTF-8, prints as null. */
+char *json_print(const json_t *v);
 int json_get_str(const json_t *obj, const char *key, const char **ret,
 		 struct err *e) __attribute__((warn_unused_result));
 int json_opt_str(const json_t *obj, const char *key, const char **ret,

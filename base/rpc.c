@@ -157,11 +157,17 @@ static uint8_t *begin(struct buf *out, enum rpc_type type, uint32_t call,
 int rpc_encode_json(struct buf *out, enum rpc_type type, uint32_t call,
 		    const json_t *payload, struct err *e)
 {
-	autofree char *text = json_print(payload);
-	size_t len = strlen(text);
-	size_t frame_len;
-	uint8_t *p = begin(out, type, call, len, &frame_len, e);
+	autofree char *text = NULL;
+	size_t frame_len, len;
+	uint8_t *p;
 
+	if (!json_is_object(payload))
+		return err_set(e, ERR_INTERNAL,
+			       "the payload of a frame of type %u is no object",
+			       type);
+	text = json_print(payload);
+	len = strlen(text);
+	p = begin(out, type, call, len, &frame_len, e);
 	if (!p)
 		return -1;
 	memcpy(p, text, len);

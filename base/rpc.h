@@ -71,7 +71,8 @@ int rpc_payload_credit(const struct rpc_frame *f, enum rpc_stream *ret_stream,
 		       uint32_t *ret_credit, struct err *e)
 	__attribute__((warn_unused_result));
 
-/* Append a frame; out's cap bounds what a slow peer may make us hold. */
+/* Append a frame; out's cap bounds what a slow peer may make us hold. A NULL
+ * payload (json_pack() was given text that is no UTF-8) is ERR_INTERNAL. */
 int rpc_encode_json(struct buf *out, enum rpc_type type, uint32_t call,
 		    const json_t *payload, struct err *e)
 	__attribute__((warn_unused_result));

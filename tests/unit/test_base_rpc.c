@@ -220,6 +220,10 @@ static void limits(void **state)
 	assert_int_equal(
 		rpc_decode((uint8_t *)b.data, b.len, &f, &used, &e), 1);
 	assert_int_equal(used, b.len);
+	/* what json_pack() makes of text that is no UTF-8 */
+	auto_json json_t *none = json_pack("{s:s}", "text", "\xff");
+	assert_fails(rpc_encode_json(&b, RPC_RESULT, 1, none, &e), &e,
+		     ERR_INTERNAL, "no object");
 	buf_finish(&b);
 
 	/* a queue that is full takes no part of a frame */

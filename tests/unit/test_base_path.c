@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -348,6 +350,36 @@ static void writes_whole_files(void **state)
 	assert_int_equal(mkdir(unit_dir(), 0700), 0);
 }
 
+/* A disk that is full in the middle: the old file stays, no other appears. */
+static void a_failed_write_changes_nothing(void **state)
+{
+	static char big[100000];
+	const char *path = unit_path("file");
+	struct rlimit old, small;
+	struct err e = {0};
+	char *data = NULL;
+	size_t len;
+	int rc;
+
+	(void)state;
+	put(path, "old");
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = old;
+	small.rlim_cur = 5000;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	rc = path_write_file(path, big, sizeof(big), 0600, &e);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_fails(rc, &e, ERR_SYSTEM, "file: writing: File too large");
+	assert_ok(path_read_file(path, 10, &data, &len, &e), &e);
+	assert_string_equal(data, "old");
+	free(data);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(unit_dir()), 0); /* nothing else is there */
+	assert_int_equal(mkdir(unit_dir(), 0700), 0);
+}
+
 static void reads_only_files_and_not_too_much(void **state)
 {
 	struct err e = {0};
@@ -401,6 +433,25 @@ static void removes_trees(void **state)
 	assert_fails(path_remove_tree("", &e), &e, ERR_INVALID, "");
 	assert_fails(path_remove_tree(unit_path("out/.."), &e), &e,
 		     ERR_INVALID, "..");
+}
+
+/* Too deep to be ours: refused without a leak, and what is there is kept. */
+static void removes_no_bottomless_tree(void **state)
+{
+	const size_t depth = 150;
+	autofree char *rel = many(depth, 1);
+	autofree char *half = many(depth / 2, 1);
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(path_make_dirs(unit_path(rel), 0700, &e), &e);
+	assert_fails(path_remove_tree(unit_path("a"), &e), &e, ERR_LIMIT,
+		     "deeper than");
+	assert_int_equal(access(unit_path(rel), F_OK), 0);
+	/* in two parts it goes */
+	assert_int_equal(rename(unit_path(half), unit_path("rest")), 0);
+	assert_ok(path_remove_tree(unit_path("a"), &e), &e);
+	assert_ok(path_remove_tree(unit_path("rest"), &e), &e);
 }
 
 static void real_of_what_is_not_there_yet(void **state)
@@ -477,8 +528,10 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(opens_parents),
 	cmocka_unit_test(a_rename_race_leads_nowhere),
 	cmocka_unit_test(writes_whole_files),
+	cmocka_unit_test(a_failed_write_changes_nothing),
 	cmocka_unit_test(reads_only_files_and_not_too_much),
 	cmocka_unit_test(removes_trees),
+	cmocka_unit_test(removes_no_bottomless_tree),
 	cmocka_unit_test(real_of_what_is_not_there_yet),
 	cmocka_unit_test(beneath),
 };

@@ -328,6 +328,31 @@ static void dies_with_us_unless_detached(void **state)
 	}
 }
 
+/* A helper process again: its own parent left SIGCHLD ignored. */
+static int reap_all_the_same(void)
+{
+	const char *argv[] = {"sh", "-c", "exit 7", NULL};
+	const struct proc_opts o = NOTHING;
+	int status = -1;
+	pid_t pid;
+
+	signal(SIGCHLD, SIG_IGN);
+	pid = proc_spawn(argv, &o, NULL);
+	if (pid < 0 || proc_wait(pid, SOON, &status, NULL) < 0)
+		return 1;
+	return status == 7 ? 0 : 2;
+}
+
+static void sigchld_may_be_ignored(void **state)
+{
+	const char *argv[] = {"/proc/self/exe", "--ignoring", NULL};
+	struct proc_run r = {.cancel_fd = -1};
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(proc_run(argv, &r, SOON, &e), &e);
+}
+
 /* SIGTERM is refused, and there is a grandchild: both go. */
 static void kill_takes_the_group(void **state)
 {
@@ -399,6 +424,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(environment_and_folder),
 	cmocka_unit_test(outlives_the_calling_thread),
 	cmocka_unit_test(dies_with_us_unless_detached),
+	cmocka_unit_test(sigchld_may_be_ignored),
 	cmocka_unit_test(kill_takes_the_group),
 	cmocka_unit_test(many_threads_spawn),
 };
@@ -409,5 +435,7 @@ int main(int argc, char *argv[])
 		return parent_that_is_killed(false);
 	if (argc > 1 && strcmp(argv[1], "--detaching-parent") == 0)
 		return parent_that_is_killed(true);
+	if (argc > 1 && strcmp(argv[1], "--ignoring") == 0)
+		return reap_all_the_same();
 	return unit_run(tests, ARRAY_COUNT(tests), argc, argv);
 }

@@ -12,6 +12,7 @@
 #include "cli/render.h"
 #include "ops/client.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,17 +49,40 @@ static int connect_service(const struct invoke *v, bool no_start,
 	return 0;
 }
 
+/* The file whose bytes are sent along: its fd, -1 when there is none. */
+static int open_sent(const char *op, const json_t *args, int *ret_fd,
+		     struct err *e)
+{
+	const struct op *row = op_find(op);
+
+	for (const struct op_param *p = row->params; p->name; p++) {
+		const char *path = json_string_value(
+			json_object_get(args, p->name));
+
+		if (!(p->flags & OP_SENT) || !path)
+			continue;
+		*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (*ret_fd < 0)
+			return err_sys(e, "%s", path);
+		return 0;
+	}
+	return 0;
+}
+
 static int call(const struct invoke *v, const char *op, const json_t *args,
 		bool no_start, struct buf *image, json_t **ret_result,
 		struct err *e)
 {
 	auto_client struct client *c = NULL;
 	struct client_io io = client_io_none(deadline_in_ms(DEADLINE_MAX_MS));
+	autoclose int sent_fd = -1;
 	struct meter meter;
 	int rc;
 
-	if (connect_service(v, no_start, &c, e) != 0)
+	if (open_sent(op, args, &sent_fd, e) != 0 ||
+	    connect_service(v, no_start, &c, e) != 0)
 		return -1;
+	io.in_fd = sent_fd;
 	/* a command's output is its own business: no meter on top of it */
 	bool streams = strcmp(op, "vm_run") == 0;
 	meter_init(&meter, v->front->quiet || streams);

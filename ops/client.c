@@ -308,8 +308,13 @@ static int feed_stdin(struct pump *p, struct err *e)
 	n = read(p->io->in_fd, bytes, max);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
+	/* a terminal of another session is as good as at its end; anything
+	 * else must not pass for the end of what was to be sent */
+	if (n < 0 && errno != EIO) {
+		err_sys(&p->failure, "reading the input");
+		return cancel(p, CANCEL_MS, e);
+	}
 	if (n <= 0) {
-		/* unreadable is as good as at its end */
 		p->in_open = false;
 		n = 0;
 	}

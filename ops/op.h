@@ -72,6 +72,9 @@ enum op_param_flags {
 	OP_REST = 1 << 2,	/* CLI: all remaining words (OP_STRINGS) */
 	OP_CLI_ONLY = 1 << 3,	/* not in the tool's schema, refused from MCP */
 	OP_MCP_ONLY = 1 << 4,
+	/* A file on the asker's side: the client opens it and sends its bytes
+	 * on RPC_STDIN; the service opens no path that a client names. */
+	OP_SENT = 1 << 5,
 };
 
 struct op_param {

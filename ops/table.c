@@ -62,7 +62,7 @@ static const struct op_param new_params[] = {
 	 .help = "Without a desktop: boots the base image alone"},
 	{.name = "image",
 	 .type = OP_PATH,
-	 .flags = OP_CLI_ONLY,
+	 .flags = OP_CLI_ONLY | OP_SENT,
 	 .max = LIMIT_PATH_LEN,
 	 .help = "Boot this NoCloud cloud image (qcow2 or raw) instead of "
 		 "boxery's own"},
@@ -358,8 +358,8 @@ static const struct op_param wait_params[] = {
 	 .help = "Longest time to wait"},
 	{.name = "vm",
 	 .type = OP_VM,
-	 .help = "Without a job: wait until this VM is ready, or take its "
-		 "screenshot after the time"},
+	 .help = "Without a job: wait until this VM is ready; or, with "
+		 "screenshot, wait for the time and then look at it"},
 	P_SHOT,
 	END};
 

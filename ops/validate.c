@@ -550,6 +550,18 @@ static bool is_for(const struct op_param *p, bool from_agent)
 	return !(p->flags & (from_agent ? OP_CLI_ONLY : OP_MCP_ONLY));
 }
 
+/* Arguments that were made complete once may be checked again: a default says
+ * nothing that leaving it out does not. */
+static bool is_default(const struct op_param *p, const json_t *value)
+{
+	auto_json json_t *def = NULL;
+
+	if (!p->def)
+		return false;
+	def = json_loads(p->def, JSON_DECODE_ANY, NULL);
+	return json_equal(def, value);
+}
+
 static int check_known(const struct op *op, const json_t *args,
 		       bool from_agent, struct err *e)
 {
@@ -559,7 +571,7 @@ static int check_known(const struct op *op, const json_t *args,
 	json_object_foreach((json_t *)(uintptr_t)args, key, value) {
 		const struct op_param *p = op_param_find(op, key);
 
-		if (p && is_for(p, from_agent))
+		if (p && (is_for(p, from_agent) || is_default(p, value)))
 			continue;
 		return err_set(e, ERR_INVALID, "%s: %.64s: %s", op->name, key,
 			       p ? "not open to this caller"

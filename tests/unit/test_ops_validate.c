@@ -303,6 +303,11 @@ static void test_defaults_complete(void **state)
 	(void)state;
 	assert_true(json_is_false(json_object_get(agent, "force")));
 	assert_true(json_is_false(json_object_get(person, "screenshot")));
+	/* what is complete passes again */
+	auto_json json_t *again =
+		validate_args(op_find("vm_rm"), agent, true, &e);
+	assert_non_null(again);
+	assert_true(json_equal(again, agent));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -36,6 +36,9 @@ static const struct alias {
 	{"esc", XKB_KEY_Escape},
 	{"del", XKB_KEY_Delete},
 	{"ins", XKB_KEY_Insert},
+	/* libxkbcommon calls it Prior, and the other Next */
+	{"Page_Up", XKB_KEY_Page_Up},
+	{"Page_Down", XKB_KEY_Page_Down},
 	{"pgup", XKB_KEY_Page_Up},
 	{"pageup", XKB_KEY_Page_Up},
 	{"page-up", XKB_KEY_Page_Up},

@@ -5,10 +5,11 @@
  * it covers, so thin lines and small text stay visible.
  *
  * Shapes:  in: BGRX, 4 bytes a pixel; out: RGB, 3 bytes; rows without gaps.
- *          The image is at most as large as the desktop on each side.
+ *          The image is at most as large as the desktop on each side, and not
+ *          smaller than a sixth (coords_fit() shrinks by 5.3 at most).
  * Units:   pixels; out holds width * height * 3 bytes.
  * Errors:  none. A colour that fills the covered area comes out exactly;
- *          else within 1 of the true mean.
+ *          else within 2 of the true mean.
  * Threads: no state.
  */
 #ifndef DESKTOP_SCALE_H

@@ -58,7 +58,9 @@ static uint64_t up_len(const struct xframe *f)
 		return 0;
 	if (wire_u16(f->head + 2) != 0)
 		return wire_u16(f->head + 2) * 4ULL;
-	return f->head_len < 8 ? 0 : wire_u32(f->head + 4) * 4ULL;
+	if (f->head_len < 8)
+		return 0;
+	return wire_u32(f->head + 4) < 2 ? 8 : wire_u32(f->head + 4) * 4ULL;
 }
 
 void xframe_up(struct xframe *f, const uint8_t *p, size_t len)

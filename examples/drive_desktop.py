@@ -121,6 +121,19 @@ def wait_until_changed(server, vm, before, seconds):
     sys.exit(f"the desktop did not change within {seconds} s")
 
 
+def wait_until_still(server, vm, seconds):
+    """Screenshots until two in a row are the same; the last result."""
+    deadline = time.monotonic() + seconds
+    last = None
+    while time.monotonic() < deadline:
+        shot = server.tool("vm_screenshot", vm=vm)
+        if image_of(shot) == last:
+            return shot
+        last = image_of(shot)
+        time.sleep(1)
+    sys.exit(f"the desktop did not come to rest within {seconds} s")
+
+
 def image_of(result):
     return [c["data"] for c in result["content"] if c["type"] == "image"][0]
 
@@ -148,16 +161,15 @@ def main():
         tools = server.request("tools/list")["tools"]
         print("  tools: " + " ".join(t["name"] for t in tools))
 
-        before = server.tool("vm_screenshot", vm=options.vm)
+        before = wait_until_still(server, options.vm, 60)
         save_image(before, os.path.join(options.out, "demo-before.png"))
         server.tool("vm_key", vm=options.vm, keys="ctrl+alt+t")
-        opened = wait_until_changed(server, options.vm, image_of(before), 60)
-        server.tool("vm_wait", seconds=3)
+        wait_until_changed(server, options.vm, image_of(before), 60)
+        opened = image_of(wait_until_still(server, options.vm, 60))
         server.tool("vm_type", vm=options.vm,
                     text=f"echo {word} > nonce.txt; {big_letters(word)}\n")
         wait_until_changed(server, options.vm, opened, 60)
-        server.tool("vm_wait", seconds=3)
-        after = server.tool("vm_screenshot", vm=options.vm)
+        after = wait_until_still(server, options.vm, 60)
         save_image(after, os.path.join(options.out, "demo-after.png"))
 
         copied = os.path.join(folder, "nonce.txt")

@@ -29,7 +29,8 @@
 /* how often libvirt is asked whether the machine still lives */
 #define STATE_EVERY_MS 3000
 #define CONSOLE_TAIL_LEN 2048
-#define X_SOCKET "/tmp/.X11-unix/X1"
+/* guest/layers/desktop: made once the window manager answers */
+#define DESKTOP_UP "/run/user/1000/boxery-vnc/desktop-up"
 /* what sshd says first, before it knows anything of us */
 #define BANNER "SSH-"
 
@@ -182,7 +183,7 @@ static int wait_desktop(struct wait *w, struct guest *g, struct err *e)
 	static const char *const argv[] = {
 		"sh", "-c",
 		"for i in 1 2 3 4 5 6 7 8 9 10; do"
-		" test -S " X_SOCKET " && exit 0; sleep 0.5; done; exit 1",
+		" test -e " DESKTOP_UP " && exit 0; sleep 0.5; done; exit 1",
 		NULL};
 
 	while (w->v->desktop) {

@@ -76,7 +76,7 @@
 #define LIMIT_ANSWER_SLACK_MS 10000
 
 /* one MCP message: vm_write's content with every byte written as \u0000 */
-#define LIMIT_MCP_MESSAGE_LEN (4 * 1024 * 1024)
+#define LIMIT_MCP_MESSAGE_LEN (4L * 1024 * 1024)
 /* calls that run at once for one MCP client; more wait in line */
 #define LIMIT_MCP_CALLS_COUNT 16
 

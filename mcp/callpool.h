@@ -22,7 +22,7 @@ struct callpool *callpool_new(unsigned thread_count, unsigned queue_count);
 void callpool_free(struct callpool *p);
 /* lane: NULL, or a name that is copied. */
 int callpool_submit(struct callpool *p, const char *lane,
-		    void (*work)(void *arg), void *arg, struct err *e)
+		    void (*run)(void *arg), void *arg, struct err *e)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -114,7 +114,8 @@ static int read_option(struct invocation *s, int argc, char *const argv[],
 	size_t len = strcspn(word, "=");
 
 	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
-		if (strlen(names[i]) != len || strncmp(names[i], word, len) != 0)
+		if (strlen(names[i]) != len ||
+		    strncmp(names[i], word, len) != 0)
 			continue;
 		if (word[len] == '=')
 			return set_option(s, names[i], word + len + 1, e);
@@ -149,7 +150,8 @@ static char *refusal_of(const char *root, const char *const *homes)
 		return NULL;
 	return alloc_printf("%s holds all of your files: copies with this "
 			    "computer need boxery-mcp --copy-root DIR, with a "
-			    "directory made for them", root);
+			    "directory made for them",
+			    root);
 }
 
 static int resolve_copy_root(struct invocation *s, const char *const *homes,
@@ -194,7 +196,7 @@ static char *make_instructions(const struct invocation *s)
 }
 
 int invocation_parse(int argc, char *const argv[], const char *const *homes,
-		   struct invocation *ret, struct err *e)
+		     struct invocation *ret, struct err *e)
 {
 	struct invocation s = {.client = alloc_str("stdio")};
 
@@ -207,8 +209,7 @@ int invocation_parse(int argc, char *const argv[], const char *const *homes,
 		else if (read_option(&s, argc, argv, &i, e) != 0)
 			goto fail;
 	}
-	if (!s.help && !s.version &&
-	    resolve_copy_root(&s, homes, e) != 0)
+	if (!s.help && !s.version && resolve_copy_root(&s, homes, e) != 0)
 		goto fail;
 	s.instructions = make_instructions(&s);
 	*ret = s;

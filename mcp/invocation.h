@@ -15,9 +15,9 @@
 
 struct invocation {
 	bool help, version;
-	char *home;	    /* --home, or NULL */
-	char *client;	    /* --client: who this is to the service */
-	char **vms;	    /* --vm, NULL-terminated; NULL: all */
+	char *home;   /* --home, or NULL */
+	char *client; /* --client: who this is to the service */
+	char **vms;   /* --vm, NULL-terminated; NULL: all */
 	unsigned vm_count;
 	char *copy_root;
 	char *copy_root_refusal;
@@ -30,7 +30,7 @@ struct invocation {
  * --copy-root such a directory is an error.
  */
 int invocation_parse(int argc, char *const argv[], const char *const *homes,
-		   struct invocation *ret, struct err *e)
+		     struct invocation *ret, struct err *e)
 	__attribute__((warn_unused_result));
 void invocation_finish(struct invocation *s);
 const char *invocation_usage(void);

@@ -123,7 +123,8 @@ static int abandon(struct longcall *l, char ret_job[LONGCALL_JOB_SIZE],
 		return err_sys(e, "cancelling the call");
 	return err_set(e, ERR_TIMEOUT,
 		       "the service did not take %s up in time: call again, or "
-		       "see `boxery service status`", l->ask.op->name);
+		       "see `boxery service status`",
+		       l->ask.op->name);
 }
 
 static int start(struct longcall *l, struct err *e)
@@ -136,8 +137,7 @@ static int start(struct longcall *l, struct err *e)
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	rc = pthread_create(&thread, &attr, thread_main, l);
 	pthread_attr_destroy(&attr);
-	return rc == 0 ? 0
-		       : err_set(e, ERR_SYSTEM, "cannot start a thread");
+	return rc == 0 ? 0 : err_set(e, ERR_SYSTEM, "cannot start a thread");
 }
 
 int longcall_run(struct links *links, const struct longcall_ask *ask,

@@ -24,9 +24,9 @@
 
 struct longcall_ask {
 	const struct op *op;
-	const json_t *args;	/* copied */
-	const char *copy_root;	/* or NULL; copied */
-	int cancel_fd;		/* duplicated; -1: none */
+	const json_t *args;    /* copied */
+	const char *copy_root; /* or NULL; copied */
+	int cancel_fd;	       /* duplicated; -1: none */
 	struct deadline answer_by;
 	void (*progress)(void *ctx, const struct client_progress *p);
 	void *ctx;

@@ -49,11 +49,13 @@ static int catch_signals(struct err *e)
 	return 0;
 }
 
-/* Whose files a copy could reach: HOME may be absent, or not the whole story. */
+/* Whose files a copy could reach: HOME may be absent or not all of it. */
 static int parse(int argc, char *argv[], struct invocation *ret, struct err *e)
 {
+	/* NOLINTBEGIN(concurrency-mt-unsafe): there is one thread yet */
 	const struct passwd *pw = getpwuid(getuid());
 	const char *homes[3] = {getenv("HOME")};
+	/* NOLINTEND(concurrency-mt-unsafe) */
 
 	if (pw)
 		homes[homes[0] ? 1 : 0] = pw->pw_dir;

@@ -44,7 +44,8 @@ json_t *present_running(const char *job)
 	json_t *structured = json_object();
 	autofree char *text = alloc_printf(
 		"state: running, job: %s. The work goes on; call vm_wait with "
-		"this job for its result.", job);
+		"this job for its result.",
+		job);
 
 	add_text(content, text);
 	json_object_set_new(structured, "job", json_string(job));
@@ -108,7 +109,8 @@ static json_t *add_record(json_t *content, const struct op *op,
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)(uintptr_t)record, key, value) {
+	json_object_foreach((json_t *)(uintptr_t)record, key, value)
+	{
 		if (json_is_string(value) && is_listed(op->guest_text, key))
 			json_array_append_new(untrusted, json_string(key));
 		else
@@ -147,9 +149,19 @@ static void add_image(json_t *content, const struct buf *image)
 	json_array_append_new(content, block);
 }
 
-static json_int_t number(const json_t *record, const char *key)
+static long long number(const json_t *record, const char *key)
 {
 	return json_integer_value(json_object_get(record, key));
+}
+
+static char *describe_region(const json_t *record, const json_t *region)
+{
+	autofree char *where = json_print(region);
+
+	return alloc_printf(
+		"Image of %lldx%lld px: region %s of the full screenshot. x "
+		"and y of the mouse tools stay pixels of the full screenshot.",
+		number(record, "width"), number(record, "height"), where);
 }
 
 /* What a model must know to point at things in the picture. */
@@ -157,34 +169,18 @@ static char *describe_image(const json_t *record)
 {
 	const json_t *cursor = json_object_get(record, "cursor");
 	const json_t *region = json_object_get(record, "region");
-	autofree char *where = NULL;
 
 	if (region)
-		where = json_print(region);
-	return region ? alloc_printf(
-				"Image of %" JSON_INTEGER_FORMAT
-				"x%" JSON_INTEGER_FORMAT
-				" px: region %s of the full screenshot. x and "
-				"y of the mouse tools stay pixels of the full "
-				"screenshot.",
-				number(record, "width"),
-				number(record, "height"), where)
-		      : alloc_printf(
-				"Screenshot of %" JSON_INTEGER_FORMAT
-				"x%" JSON_INTEGER_FORMAT
-				" px (desktop %" JSON_INTEGER_FORMAT
-				"x%" JSON_INTEGER_FORMAT
-				", scale %.4g), mouse pointer at %" JSON_INTEGER_FORMAT
-				", %" JSON_INTEGER_FORMAT
-				". x and y of the mouse tools are pixels of "
-				"this image.",
-				number(record, "width"),
-				number(record, "height"),
-				number(record, "desktop_width"),
-				number(record, "desktop_height"),
-				json_number_value(
-					json_object_get(record, "scale")),
-				number(cursor, "x"), number(cursor, "y"));
+		return describe_region(record, region);
+	return alloc_printf(
+		"Screenshot of %lldx%lld px (desktop %lldx%lld, scale %.4g), "
+		"mouse pointer at %lld, %lld. x and y of the mouse tools are "
+		"pixels of this image.",
+		number(record, "width"), number(record, "height"),
+		number(record, "desktop_width"),
+		number(record, "desktop_height"),
+		json_number_value(json_object_get(record, "scale")),
+		number(cursor, "x"), number(cursor, "y"));
 }
 
 /* The image, its description, and what else the record says. */

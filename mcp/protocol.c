@@ -70,9 +70,10 @@ static int read_progress_token(const struct jsonrpc_msg *m, struct ask *ret,
 		return jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS,
 					 "_meta: must be an object");
 	if (token && !jsonrpc_is_id(token))
-		return jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS,
-					 "_meta.progressToken: must be a string "
-					 "or an integer");
+		return jsonrpc_fault_set(
+			f, JSONRPC_INVALID_PARAMS,
+			"_meta.progressToken: must be a string "
+			"or an integer");
 	ret->progress_token = token;
 	return 0;
 }

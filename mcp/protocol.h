@@ -33,8 +33,8 @@ struct protocol_server {
 };
 
 enum ask_kind {
-	ASK_NOTHING,	/* a notification that needs no work */
-	ASK_HELLO,	/* initialize, server/discover: result is complete */
+	ASK_NOTHING, /* a notification that needs no work */
+	ASK_HELLO,   /* initialize, server/discover: result is complete */
 	ASK_PING,
 	ASK_TOOLS_LIST,
 	ASK_TOOL_CALL,
@@ -43,11 +43,11 @@ enum ask_kind {
 
 struct ask {
 	enum ask_kind kind;
-	json_t *result;		   /* ASK_HELLO: owned, to be taken */
-	const char *tool;	   /* ASK_TOOL_CALL */
-	const json_t *args;	   /* its arguments; NULL: none given */
+	json_t *result;		      /* ASK_HELLO: owned, to be taken */
+	const char *tool;	      /* ASK_TOOL_CALL */
+	const json_t *args;	      /* its arguments; NULL: none given */
 	const json_t *progress_token; /* of any request; NULL: none wanted */
-	const json_t *cancel_id;   /* ASK_CANCEL */
+	const json_t *cancel_id;      /* ASK_CANCEL */
 };
 
 /* Does the message name its protocol version itself, as modern ones do? */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static const char *const versions[] = {"2025-11-25", "2025-06-18",
-				       "2025-03-26", "2024-11-05"};
+static const char *const versions[] = {"2025-11-25", "2025-06-18", "2025-03-26",
+				       "2024-11-05"};
 
 /* The client's version when we speak it, else our newest: it may then leave. */
 static const char *negotiate(const char *asked)
@@ -29,7 +29,8 @@ static int read_initialize(struct protocol_legacy *state,
 	if (!asked)
 		return jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS,
 					 "protocolVersion: must be a string "
-					 "such as %s", versions[0]);
+					 "such as %s",
+					 versions[0]);
 	state->version = negotiate(asked);
 	r = json_object();
 	json_object_set_new(r, "protocolVersion", json_string(state->version));

@@ -7,7 +7,7 @@
  * an hour bounds how long a client may miss an upgrade of ours. "private"
  * because --vm makes the instructions differ between servers.
  */
-#define TTL_MS (3600 * 1000)
+#define TTL_MS (3600 * 1000LL)
 #define CACHE_SCOPE "private"
 
 static json_t *supported_versions(void)
@@ -49,8 +49,7 @@ static int check_envelope(const struct jsonrpc_msg *m, struct jsonrpc_fault *f)
 	return 0;
 }
 
-static void read_discover(const struct protocol_server *server,
-			  struct ask *ret)
+static void read_discover(const struct protocol_server *server, struct ask *ret)
 {
 	json_t *r = json_object();
 

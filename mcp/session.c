@@ -104,7 +104,7 @@ static void send_fault(struct session *s, const json_t *id,
 	jsonrpc_fault_finish(f);
 }
 
-/* -- calls -------------------------------------------------------------------- */
+/* -- calls ----------------------------------------------------------------- */
 
 static void call_free(struct call *c)
 {
@@ -210,13 +210,14 @@ static void on_tool_call(struct session *s, struct jsonrpc_msg *m,
 	}
 	if (begin_call(s, m, ask, modern, op, &e) == 0)
 		return;
-	jsonrpc_fault_set(&f, e.code == ERR_EXISTS ? JSONRPC_INVALID_REQUEST
-						   : JSONRPC_INTERNAL_ERROR,
+	jsonrpc_fault_set(&f,
+			  e.code == ERR_EXISTS ? JSONRPC_INVALID_REQUEST
+					       : JSONRPC_INTERNAL_ERROR,
 			  "%s", err_msg(&e));
 	send_fault(s, m->id, &f);
 }
 
-/* -- messages ----------------------------------------------------------------- */
+/* -- messages -------------------------------------------------------------- */
 
 /*
  * Which era a message belongs to is its own to say. One that says nothing is
@@ -296,7 +297,7 @@ void session_too_long(struct session *s)
 	struct jsonrpc_fault f = {0};
 
 	jsonrpc_fault_set(&f, JSONRPC_INVALID_REQUEST,
-			  "a message may have %d bytes at most",
+			  "a message may have %ld bytes at most",
 			  LIMIT_MCP_MESSAGE_LEN);
 	send_fault(s, NULL, &f);
 }

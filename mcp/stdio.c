@@ -27,9 +27,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_LEN (64 * 1024)
+#define READ_LEN ((size_t)64 * 1024)
 /* a line buffer that grew beyond this is given back after the line */
-#define KEEP_LEN (256 * 1024)
+#define KEEP_LEN ((size_t)256 * 1024)
 
 struct stdio {
 	int in_fd, out_fd, stop_fd;
@@ -43,7 +43,7 @@ struct stdio {
 	bool skipping;
 };
 
-/* -- output ------------------------------------------------------------------ */
+/* -- output ---------------------------------------------------------------- */
 
 /* Wait until out_fd takes bytes: 0, or -1 when the process is to end. */
 static int wait_writable(const struct stdio *s)
@@ -121,7 +121,7 @@ static int start_call(void *ctx, const char *lane, void (*work)(void *arg),
 	return callpool_submit(s->pool, lane, work, arg, e);
 }
 
-/* -- input ------------------------------------------------------------------- */
+/* -- input ----------------------------------------------------------------- */
 
 static void take_line(struct stdio *s, const char *p, size_t len)
 {
@@ -130,8 +130,8 @@ static void take_line(struct stdio *s, const char *p, size_t len)
 		session_too_long(s->session);
 		return;
 	}
-	while (len > 0 && (p[len - 1] == '\r' || p[len - 1] == ' ' ||
-			   p[len - 1] == '\t'))
+	while (len > 0 &&
+	       (p[len - 1] == '\r' || p[len - 1] == ' ' || p[len - 1] == '\t'))
 		len--;
 	if (len > 0)
 		session_message(s->session, p, len);
@@ -197,8 +197,8 @@ static enum input read_input(struct stdio *s)
  */
 static void finish_calls(struct stdio *s)
 {
-	struct deadline d = deadline_in_ms(LIMIT_ANSWER_MS +
-					   LIMIT_ANSWER_SLACK_MS);
+	struct deadline d =
+		deadline_in_ms(LIMIT_ANSWER_MS + LIMIT_ANSWER_SLACK_MS);
 	struct pollfd p[3] = {
 		{.fd = session_ended_fd(s->session), .events = POLLIN},
 		{.fd = s->stop_fd, .events = POLLIN},

@@ -18,8 +18,8 @@
 
 struct tools {
 	struct links *links;
-	const char *copy_root;	       /* where local: paths lie, or NULL: */
-	const char *copy_root_refusal; /* what to say instead */
+	const char *copy_root;	       /* local: paths lie here, or NULL: */
+	const char *copy_root_refusal; /* what is said instead */
 };
 
 struct tools_call {

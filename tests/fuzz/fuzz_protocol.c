@@ -25,6 +25,8 @@ static void check_ask(struct ask *ask, const struct jsonrpc_msg *m, bool modern)
 	if (modern)
 		protocol_modern_dress(&server, ask->kind, result);
 	text = json_print(result);
+	if (strchr(text, '\n'))
+		abort();
 	json_decref(result);
 }
 

@@ -63,7 +63,7 @@ static void refuses_what_is_no_message(void **state)
 {
 	static const struct {
 		const char *text;
-		int code;
+		int64_t code;
 		const char *id; /* whom the error answers */
 		bool unanswered;
 	} rows[] = {

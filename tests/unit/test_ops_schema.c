@@ -25,7 +25,8 @@ static void check_param(const struct op *op, const struct op_param *p,
 	if (!json_is_string(json_object_get(s, "type")))
 		fail_msg("%s.%s has no type", op->name, p->name);
 	text = json_string_value(json_object_get(s, "description"));
-	if (!text || strlen(text) < 5)
+	assert_non_null(text);
+	if (strlen(text) < 5)
 		fail_msg("%s.%s has no description", op->name, p->name);
 	if (p->unit && !strstr(text, p->unit))
 		fail_msg("%s.%s does not say its unit", op->name, p->name);

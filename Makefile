@@ -209,6 +209,13 @@ lint: lint-layers lint-style cppcheck
 bench: all tools
 	@bash bench/run
 
+# what is derived from the table of operations and committed; a unit test
+# compares
+docs: $(O)/bin/boxery
+	@mkdir -p docs/man
+	$(O)/bin/boxery help --man > docs/man/boxery.1
+	$(O)/bin/boxery help --operations > docs/OPERATIONS.md
+
 # -- install, housekeeping --------------------------------------------------------
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
@@ -227,7 +234,7 @@ clean:
 	rm -rf build
 
 .PHONY: all check check-unit asan tsan cov fuzz fuzz-run tools lint lint-layers \
-	lint-style tidy analyze cppcheck bench install deps deps-test clean FORCE
+	lint-style tidy analyze cppcheck bench docs install deps deps-test clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(O)/obj -name '*.d' 2>/dev/null)

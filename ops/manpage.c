@@ -6,30 +6,47 @@
 
 #include <string.h>
 
+#define LINE_WIDTH 72
+
 /* ---- mdoc -------------------------------------------------------------------- */
 
-/* Running text: a dot or quote in front of a line would be a macro, and a
- * backslash an escape. */
-static void add_text(struct buf *out, const char *text)
+/* One word of running text. In front of a line a dot or a quote would be a
+ * macro; a backslash is an escape. */
+static void add_word(struct buf *out, const char *word, size_t len,
+		     bool line_start)
 {
-	bool line_start = true;
-
-	for (const char *c = text; *c; c++) {
-		/* one sentence a line, as mdoc wants it */
-		if (*c == ' ' && c > text && c[-1] == '.') {
-			help_add(out, "\n");
-			line_start = true;
-			continue;
-		}
-		if (line_start && (*c == '.' || *c == '\''))
-			help_add(out, "\\&");
-		if (*c == '\\')
+	if (line_start && (*word == '.' || *word == '\''))
+		help_add(out, "\\&");
+	for (size_t i = 0; i < len; i++) {
+		if (word[i] == '\\')
 			help_add(out, "\\e");
-		else if (*c == '-' && c[1] == '-')
+		else if (word[i] == '-' && i + 1 < len && word[i + 1] == '-')
 			help_add(out, "\\-");
 		else
-			help_add(out, "%c", *c);
-		line_start = *c == '\n';
+			help_add(out, "%c", word[i]);
+	}
+}
+
+/* Running text in short lines, a new one for each sentence, as mdoc wants. */
+static void add_text(struct buf *out, const char *text)
+{
+	size_t column = 0;
+	bool sentence_ended = false;
+
+	for (text += strspn(text, " \n"); *text; text += strspn(text, " \n")) {
+		size_t len = strcspn(text, " \n");
+
+		if (column > 0 &&
+		    (sentence_ended || column + 1 + len > LINE_WIDTH)) {
+			help_add(out, "\n");
+			column = 0;
+		}
+		if (column > 0)
+			help_add(out, " ");
+		add_word(out, text, len, column == 0);
+		column += len + (column > 0);
+		sentence_ended = text[len - 1] == '.';
+		text += len;
 	}
 	help_add(out, "\n");
 }
@@ -208,8 +225,8 @@ void manpage_mdoc(struct buf *out)
 	help_add(out, "%s.Sh EXIT STATUS\n", outro);
 	add_exit_statuses(out);
 	help_add(out, ".Pp\n.Cm run\nand\n.Cm ssh\nend with the status of the "
-		      "command in the guest, 128 and the signal's number when "
-		      "one\nended it.\n.Cm service status\nends with 3 when the "
+		      "command in the guest,\n128 and the signal's number when "
+		      "one ended it.\n.Cm service status\nends with 3 when the "
 		      "service does not run,\n.Cm doctor\nwith 1 when something "
 		      "is missing.\n.Sh SEE ALSO\n.Xr boxery-host 1 ,\n"
 		      ".Xr boxery-mcp 1\n");

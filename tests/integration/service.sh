@@ -211,6 +211,28 @@ step "names of VMs are completed without starting anything"
 [ -z "$("$boxery" completion vms)" ] || fail "completion"
 [ ! -e "$socket" ] || fail "completion started a service"
 
+step "bash completes commands, families, options and choices"
+export boxery
+bash --norc > "$tmp/out" <<'END'
+eval "$("$boxery" completion bash)"
+try() {
+	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+	_boxery
+	echo "$*: ${COMPREPLY[*]}"
+}
+try boxery sc
+try boxery service st
+try boxery scroll demo ''
+try boxery --home /tmp new --mem
+END
+cat > "$tmp/want" <<'END'
+boxery sc: screenshot scroll
+boxery service st: status stop
+boxery scroll demo : up down left right
+boxery --home /tmp new --mem: --memory
+END
+diff "$tmp/want" "$tmp/out" || fail "completion"
+
 step "the audit names no values"
 grep -q '"op":"vm_wait"' "$BOXERY_HOME/state/audit.jsonl" || fail "audit"
 grep -q '"client":"[0-9]*:c7"' "$BOXERY_HOME/state/audit.jsonl" || fail "audit"

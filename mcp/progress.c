@@ -11,7 +11,8 @@
 
 void progress_init(struct progress *p, const json_t *token)
 {
-	*p = (struct progress){.token = token ? json_deep_copy(token) : NULL};
+	*p = (struct progress){.token = token ? json_deep_copy(token) : NULL,
+			       .sent = -1};
 }
 
 void progress_finish(struct progress *p)

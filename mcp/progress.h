@@ -20,7 +20,7 @@
 
 struct progress {
 	json_t *token; /* owned; NULL: nothing is ever sent */
-	double sent;   /* the last value that went out */
+	double sent;   /* the last value that went out; -1: none */
 	int64_t next_ms;
 	char text[128]; /* what went with it */
 };

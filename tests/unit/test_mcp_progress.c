@@ -12,13 +12,14 @@ static void rises_strictly(void **state)
 		int64_t at_ms;
 		const char *sent; /* NULL: nothing */
 	} rows[] = {
-		{0, 10, "", 0, NULL},
-		{1, 10, "a", 0,
+		{0, 10, "", 0,
+		 "{\"progressToken\":7,\"progress\":0.0,\"total\":10}"},
+		{1, 10, "a", 100,
 		 "{\"progressToken\":7,\"progress\":1.0,\"total\":10,"
 		 "\"message\":\"a\"}"},
 		/* too soon after the last */
-		{2, 10, "a", 50, NULL},
-		{3, 10, "a", 100,
+		{2, 10, "a", 150, NULL},
+		{3, 10, "a", 200,
 		 "{\"progressToken\":7,\"progress\":3.0,\"total\":10,"
 		 "\"message\":\"a\"}"},
 		/* the same again */

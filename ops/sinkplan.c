@@ -106,12 +106,12 @@ int sinkplan_confirm(struct sinkplan *p, sinkplan_fn *keep, void *ctx,
 int sinkplan_drop(struct sinkplan *p, sinkplan_fn *drop, void *ctx,
 		  struct err *e)
 {
-	if (sinkplan_is_open(p))
-		return out_of_turn("a withdrawal", e);
-	for (size_t i = p->kept; i < p->at; i++) {
+	size_t end = p->at + (sinkplan_is_open(p) ? 1 : 0);
+
+	for (size_t i = p->kept; i < end; i++) {
 		struct sinkplan_want *w = &p->wants[i];
 
-		if (w->state != SINKPLAN_WHOLE)
+		if (w->state == SINKPLAN_FAILED)
 			continue;
 		if (drop(ctx, w, e) != 0)
 			return -1;

@@ -58,7 +58,8 @@ int sinkplan_data(struct sinkplan *p, size_t len, struct err *e)
 	__attribute__((warn_unused_result));
 int sinkplan_file_end(struct sinkplan *p, struct err *e)
 	__attribute__((warn_unused_result));
-/* Calls keep (or drop) for each unconfirmed whole file, in order. */
+/* Calls keep for each unconfirmed whole file, in order, or drop for each and
+ * for the open one. A dropped file is sent again from its start. */
 typedef int sinkplan_fn(void *ctx, const struct sinkplan_want *w,
 			struct err *e);
 int sinkplan_confirm(struct sinkplan *p, sinkplan_fn *keep, void *ctx,

@@ -553,8 +553,10 @@ static int take_sent(struct treesink *t, const struct treewire_record *r,
 		return take_file_end(t, e);
 	if (r->type == TREE_CONFIRM)
 		return sinkplan_confirm(&t->plan, keep_file, t, e);
-	if (r->type == TREE_DROP)
+	if (r->type == TREE_DROP) {
+		close_file(t);
 		return sinkplan_drop(&t->plan, drop_file, t, e);
+	}
 	if (r->type == TREE_DONE) {
 		t->state = FINISH;
 		return sinkplan_done(&t->plan, e);

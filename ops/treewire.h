@@ -15,10 +15,10 @@
  * which byte on. FILE_END says that the announced bytes were sent; the sink
  * puts a file in place when the source has CONFIRMed it (a source that reads
  * many files in one go can only tell afterwards that none changed) or throws
- * away all unconfirmed ones on DROP, which are then sent again. TROUBLE is a
- * failure that the copy survives, to be told at the end; within a file it
- * takes FILE_END's place. WARN is only told. FAIL ends the copy, from either
- * side at any time.
+ * away all unconfirmed ones, also one that has not ended, on DROP: they are
+ * then sent again, from their start. TROUBLE is a failure that the copy
+ * survives, to be told at the end; within a file it takes FILE_END's place.
+ * WARN is only told. FAIL ends the copy, from either side at any time.
  *
  * Shapes:  a record is u32 length (of what follows), u8 type, fields. Fields
  *          are u8, u16, u32, u64, i64 or u16 length and bytes; a text takes

@@ -20,6 +20,7 @@ static const struct {
 	{"vm_read", op_vm_read},
 	{"vm_write", op_vm_write},
 	{"vm_edit", op_vm_edit},
+	{"vm_copy", op_vm_copy},
 	{"vm_screenshot", op_vm_screenshot},
 	{"vm_click", op_vm_click},
 	{"vm_move", op_vm_move},

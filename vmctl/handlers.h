@@ -16,6 +16,7 @@ call_handler op_vm_run;
 call_handler op_vm_read;
 call_handler op_vm_write;
 call_handler op_vm_edit;
+call_handler op_vm_copy;
 call_handler op_vm_screenshot;
 call_handler op_vm_click;
 call_handler op_vm_move;

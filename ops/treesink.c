@@ -290,11 +290,15 @@ static int open_part(int parent_fd, const char *part, uint64_t offset,
 
 static int make_part(int parent_fd, const char *part, struct err *e)
 {
-	int fd;
+	const int flags = OPEN_PART | O_CREAT | O_EXCL;
+	int fd = openat(parent_fd, part, flags, 0600);
 
-	if (unlinkat(parent_fd, part, 0) != 0 && errno != ENOENT)
-		return err_sys(e, "removing %s", part);
-	fd = openat(parent_fd, part, OPEN_PART | O_CREAT | O_EXCL, 0600);
+	/* of an earlier run, but not to be continued */
+	if (fd < 0 && errno == EEXIST) {
+		if (unlinkat(parent_fd, part, 0) != 0 && errno != ENOENT)
+			return err_sys(e, "removing %s", part);
+		fd = openat(parent_fd, part, flags, 0600);
+	}
 	if (fd < 0)
 		return err_sys(e, "making %s", part);
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {

@@ -139,7 +139,11 @@ static int check_said(struct source *s, struct treewire_str said,
 	if (strncmp(line, "find: ", 6) == 0)
 		line += 6;
 	line[strcspn(line, "\n")] = '\0';
-	if (strstr(line, "No such file") || strstr(line, "Not a directory"))
+	if (manifest_count(s->m) == 0 && strstr(line, "No such file"))
+		err_set(&trouble, ERR_NOT_FOUND,
+			"%s:%s: no such file or directory", s->side->vm,
+			s->side->path);
+	else if (strstr(line, "No such file"))
 		err_set(&trouble, ERR_NOT_FOUND, "%s: %s", s->side->vm, line);
 	else if (strstr(line, "ermission denied"))
 		err_set(&trouble, ERR_DENIED, "%s: %s", s->side->vm, line);

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /*
  * The loop. $1 is the directory, $2 the key, which is K from then on (lines
@@ -139,7 +140,7 @@ static int drain_stderr(struct copysh *s, struct err *e)
 	int fd = guest_exec_err_fd(s->x);
 
 	while (!s->err_ended && fd >= 0) {
-		ssize_t n = recv(fd, text, sizeof(text), MSG_DONTWAIT);
+		ssize_t n = read(fd, text, sizeof(text));
 
 		if (n < 0 && is_again())
 			return 0;
@@ -271,8 +272,7 @@ static int wait_channel(struct copysh *s, bool want_write, bool *ret_readable,
 static void drop_output(struct copysh *s)
 {
 	char text[1024];
-	ssize_t n = recv(guest_exec_out_fd(s->x), text, sizeof(text),
-			 MSG_DONTWAIT);
+	ssize_t n = read(guest_exec_out_fd(s->x), text, sizeof(text));
 
 	if (n == 0 || (n < 0 && !is_again()))
 		s->out_ended = true;
@@ -351,7 +351,7 @@ int copysh_read(struct copysh *s, void *p, size_t max, bool or_said,
 
 		if (send_queue(s) != 0)
 			return say_end(s, e);
-		n = recv(guest_exec_out_fd(s->x), p, max, MSG_DONTWAIT);
+		n = read(guest_exec_out_fd(s->x), p, max);
 		if (n > 0) {
 			*ret_len = (size_t)n;
 			return 1;

@@ -555,11 +555,13 @@ static bool is_for(const struct op_param *p, bool from_agent)
 static bool is_default(const struct op_param *p, const json_t *value)
 {
 	auto_json json_t *def = NULL;
+	auto_json json_t *checked = NULL;
 
 	if (!p->def)
 		return false;
 	def = json_loads(p->def, JSON_DECODE_ANY, NULL);
-	return json_equal(def, value);
+	checked = checks[p->type](p, def, NULL);
+	return json_equal(checked, value);
 }
 
 static int check_known(const struct op *op, const json_t *args,
@@ -600,23 +602,23 @@ json_t *validate_args(const struct op *op, const json_t *args, bool from_agent,
 		return NULL;
 	for (const struct op_param *p = op->params; p->name; p++) {
 		const json_t *v = json_object_get(args, p->name);
+		auto_json json_t *def = NULL;
 		json_t *checked;
 
 		/* clients send null for what they leave out */
-		if (v && !json_is_null(v)) {
-			checked = checks[p->type](p, v, e);
-			if (!checked) {
-				err_wrap(e, "%s: %s", op->name, p->name);
-				return NULL;
-			}
-		} else if (p->def) {
-			checked = json_loads(p->def, JSON_DECODE_ANY, NULL);
-		} else if ((p->flags & OP_REQUIRED) && is_for(p, from_agent)) {
+		if ((!v || json_is_null(v)) && p->def)
+			v = def = json_loads(p->def, JSON_DECODE_ANY, NULL);
+		if (!v || json_is_null(v)) {
+			if (!(p->flags & OP_REQUIRED) || !is_for(p, from_agent))
+				continue;
 			err_set(e, ERR_INVALID, "%s: %s: is required: %s",
 				op->name, p->name, p->help);
 			return NULL;
-		} else {
-			continue;
+		}
+		checked = checks[p->type](p, v, e);
+		if (!checked) {
+			err_wrap(e, "%s: %s", op->name, p->name);
+			return NULL;
 		}
 		json_object_set_new(out, p->name, checked);
 	}

@@ -285,7 +285,7 @@ int life_start(struct call *c, struct machine *m, struct vm_record *v,
 	case MACHINE_CRASHED:
 		if (b->ops->stop(b, v->name, true, deadline_in_ms(0), e))
 			return -1;
-		/* fallthrough */
+		__attribute__((fallthrough)); /* clang knows no comment */
 	case MACHINE_OFF:
 	case MACHINE_ABSENT:
 	default:

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "ops/client.h"
 #include "ops/client_start.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* `service status` of one that does not run, as in LSB init scripts */
@@ -67,6 +69,97 @@ static int local_ssh(const struct invoke *v, const struct op *op,
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], (char *const *)(uintptr_t)argv);
 	return err_sys(e, "ssh (apt-get install openssh-client)");
+}
+
+/* ---- init ------------------------------------------------------------------------ */
+
+/* [y/N] on the terminal, whatever standard input is. */
+static bool ask_yes(void)
+{
+	FILE *tty = fopen("/dev/tty", "r+e");
+	char line[16] = "";
+
+	if (!tty)
+		return false;
+	fputs("Run it now? [y/N] ", tty);
+	fflush(tty);
+	rewind(tty); /* from writing to reading */
+	if (!fgets(line, sizeof(line), tty))
+		line[0] = '\0';
+	fclose(tty);
+	return line[0] == 'y' || line[0] == 'Y';
+}
+
+/* In our own process group: sudo asks for a password on the terminal. */
+static int run_sudo(const json_t *command, struct err *e)
+{
+	size_t count = json_array_size(command);
+	autofree const char **argv = alloc_array(count + 2, sizeof(*argv));
+	int status;
+	pid_t pid;
+
+	argv[0] = "sudo";
+	for (size_t i = 0; i < count; i++)
+		argv[i + 1] = json_string_value(json_array_get(command, i));
+	pid = fork();
+	if (pid < 0)
+		return err_sys(e, "fork");
+	if (pid == 0) {
+		execvp(argv[0], (char *const *)(uintptr_t)argv);
+		_exit(127);
+	}
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return err_sys(e, "sudo");
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, ERR_DENIED,
+			       "sudo failed: nothing was set up");
+	return 0;
+}
+
+static void print_command(const json_t *command)
+{
+	fputs("boxery: this needs root once:\n    sudo", stderr);
+	for (size_t i = 0; i < json_array_size(command); i++) {
+		char word[LIMIT_PATH_LEN + 1];
+		const char *text =
+			json_string_value(json_array_get(command, i));
+
+		utf8_escape(word, sizeof(word), text, strlen(text));
+		fprintf(stderr, " %s", word);
+	}
+	fputc('\n', stderr);
+}
+
+static int local_init(const struct invoke *v, const struct op *op,
+		      const json_t *args, int *ret_status, struct err *e)
+{
+	auto_json json_t *result = NULL;
+	const json_t *command;
+
+	(void)ret_status;
+	if (invoke_op(v, op->name, args, false, &result, e) != 0)
+		return -1;
+	command = json_object_get(result, "command");
+	if (command) {
+		print_command(command);
+		if (!v->front->yes && !ask_yes())
+			return err_set(e, ERR_DENIED,
+				       "not set up: run that command, then "
+				       "boxery init again");
+		if (run_sudo(command, e) != 0)
+			return -1;
+		json_decref(result);
+		result = NULL;
+		if (invoke_op(v, op->name, args, false, &result, e) != 0)
+			return -1;
+	}
+	if (json_object_get(result, "needs_root"))
+		return err_set(e, ERR_DENIED, "%s",
+			       json_string_value(json_object_get(
+				       result, "needs_root")));
+	return invoke_print(v, op, result, e);
 }
 
 /* ---- the service -------------------------------------------------------------------- */
@@ -168,6 +261,7 @@ local_fn *local_find(const struct op *op)
 		local_fn *fn;
 	} rows[] = {
 		{"vm_ssh", local_ssh},
+		{"init", local_init},
 		{"service_status", local_status},
 		{"service_stop", local_stop},
 		{"service_restart", local_restart},

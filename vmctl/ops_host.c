@@ -29,16 +29,40 @@ static int make_data(struct service *s, struct err *e)
 	return datadir_make(&s->home, &q, e);
 }
 
+/* What root has to do first: the front-end asks, runs it and calls again. */
+static json_t *describe_root(struct service *s, const struct err *why)
+{
+	autofree char *images = datadir_images(&s->home);
+	autofree char *vms = datadir_vms(&s->home);
+	autofree char *uid = alloc_printf("%u", (unsigned)geteuid());
+	autofree char *gid = NULL;
+	struct datadir_qemu q;
+
+	s->backend->ops->qemu_user(s->backend, &q);
+	gid = alloc_printf("%u", (unsigned)q.gid);
+	return json_pack("{s:s, s:[s, s, s, s, s, s, s, s, s, s, s]}",
+			 "needs_root", err_msg(why), "command", "install",
+			 "-d", "-m", "2710", "-o", uid, "-g", gid, s->home.data,
+			 images, vms);
+}
+
 int op_init(struct call *c, const json_t *args, json_t **ret_result,
 	    struct err *e)
 {
 	struct service *s = call_service(c);
+	struct err why = {0};
 	bool accelerated;
 
 	(void)args;
 	call_progress(c, 0, 3, "folders");
-	if (make_data(s, e))
+	if (make_data(s, &why)) {
+		if (why.code == ERR_DENIED && geteuid() != 0) {
+			*ret_result = describe_root(s, &why);
+			return 0;
+		}
+		*e = why;
 		return -1;
+	}
 	call_progress(c, 1, 3, "libvirt's network");
 	if (s->backend->ops->init(s->backend, e))
 		return -1;

@@ -139,7 +139,7 @@ static void add_entry(const struct home *h, const char *name, struct found *f)
 		return;
 	snprintf(id, sizeof(id), "%.*s", (int)len, name);
 	if (image_get(h, id, &i, &e)) {
-		log_warn("image %s is not used: %s", id, err_msg(&e));
+		log_debug("image %s is not used: %s", id, err_msg(&e));
 		return;
 	}
 	f->images = alloc_resize(f->images, f->count + 1, sizeof(i));

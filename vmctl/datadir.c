@@ -142,18 +142,19 @@ int datadir_check(const struct home *h, const struct datadir_qemu *q,
 /* Best effort: what we may not do is found by the check afterwards. */
 static void make_one(const struct datadir_qemu *q, const char *dir)
 {
+	bool made = mkdir(dir, 0710) == 0;
 	struct stat st;
-	int fd;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (mkdir(dir, 0710) && errno != EEXIST)
-		return;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) == 0 && st.st_gid != q->gid)
-		(void)!fchown(fd, (uid_t)-1, q->gid);
-	if (fstat(fd, &st) == 0 && !mode_is_right(st.st_mode))
+	if (fstat(fd, &st) == 0 && st.st_gid != q->gid &&
+	    fchown(fd, (uid_t)-1, q->gid) && made) {
+		/* not ours to make: leave it to the command we name */
+		rmdir(dir);
+	} else if (fstat(fd, &st) == 0 && !mode_is_right(st.st_mode)) {
 		fchmod(fd, DIR_MODE);
+	}
 	close(fd);
 }
 

@@ -1,0 +1,194 @@
+#!/bin/bash
+# The life of real machines, as an ordinary user in group libvirt: made, used,
+# stopped, crashed, started, removed; services that are killed in between;
+# disks that are full. Guests are emulated where there is no KVM.
+#
+#   tests/lab/vm.sh            (enters the lab by itself)
+if [ -z "${BOXERY_LAB:-}" ]; then
+	exec "$(dirname "$0")/run" "$0" "$@"
+fi
+# shellcheck source=tests/lab/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+home=$(mktemp -d /tmp/boxery-vm-XXXXXX)
+chmod 711 "$home"
+trap 'umount -l "$home/small" 2>/dev/null; rm -rf "$home"' EXIT
+
+# ---- the host ----
+lab_home "$home/h"
+refuse denied 'sudo install -d -m 2710 -o' ask init
+group=$(getent group libvirt-qemu | cut -d: -f1)
+install -d -m 2710 -o "$lab_uid" -g "$group" "$BOXERY_HOME/data" \
+	"$BOXERY_HOME/data/images" "$BOXERY_HOME/data/vms"
+must 'init' ask init
+network=$(lab_network)
+before=$(virsh net-dumpxml "$network")
+check 'init again' ask init
+expect 'the network stays the same' "$before" "$(virsh net-dumpxml "$network")"
+refuse not_found 'no guest image: run boxery build-base' ask vm_new '{"vm":"demo"}'
+lab_image
+report=$(ask doctor)
+[[ $report == *'"ok":false'* ]] && bad "doctor: $report"
+
+# ---- names ----
+long=$(printf 'a%.0s' $(seq 64))
+for name in A -a a- a.b 'a b' '' a/b "$long" '../x'; do
+	refuse invalid 'vm' ask vm_new "{\"vm\":\"$name\"}"
+done
+
+# ---- creates that fail leave nothing ----
+head -c 3000 /dev/urandom >"$home/garbage"
+refuse invalid 'multiple of 512' ask --stdin vm_new \
+	'{"vm":"demo","image":"garbage"}' <"$home/garbage"
+qemu-img create -q -f qcow2 "$home/b.qcow2" 8M
+qemu-img create -q -f qcow2 -b "$home/b.qcow2" -F qcow2 "$home/over.qcow2"
+refuse invalid 'names a backing file' ask --stdin vm_new \
+	'{"vm":"demo","image":"over.qcow2"}' <"$home/over.qcow2"
+refuse invalid 'at least as large as the image' ask vm_new \
+	'{"vm":"demo","disk":1073741824}'
+refuse invalid 'one of small' ask vm_new '{"vm":"demo","shape":"huge"}'
+expect_nothing demo lease
+
+# ---- a service that dies while it makes or removes a machine ----
+make_and_kill() {
+	local pid client what=$1
+	shift
+	ask vm_new '{"vm":"cut"}' >/dev/null 2>&1 &
+	client=$!
+	wait_for 60 "cut gets as far as $what" "$@" || return
+	pid=$(service_pid)
+	kill -9 "$pid"
+	wait "$client" 2>/dev/null
+}
+# shellcheck disable=SC2317 # called by wait_for
+domain_there() { virsh -q list --all --name | grep -q -- -cut$; }
+make_and_kill 'its row' state_is cut creating
+expect 'killed while making' broken "$(state_of cut)"
+refuse state 'boxery rm cut' ask vm_start '{"vm":"cut"}'
+check 'rm cleans it' ask vm_rm '{"vm":"cut"}'
+expect_nothing cut lease
+for delay in 0 0.05 0.15; do
+	make_and_kill 'its boot' domain_there
+	expect 'killed while booting' broken "$(state_of cut)"
+	pid=$(service_pid)
+	ask vm_rm '{"vm":"cut"}' >/dev/null 2>&1 &
+	sleep $delay
+	kill -9 "$pid"
+	wait $! 2>/dev/null
+	say "killed $delay s into rm: $(state_of cut)"
+	case $(state_of cut) in
+	broken | removing) check 'rm finishes' ask vm_rm '{"vm":"cut"}' ;;
+	'') ;;
+	*) bad "cut is $(state_of cut)" ;;
+	esac
+	expect_nothing cut lease
+done
+
+# ---- a machine, by an agent ----
+t=$SECONDS
+must 'vm_new' agent vm_new '{"vm":"demo"}'
+say "new to ready: $((SECONDS - t)) s"
+info=$(ask vm_info '{"vm":"demo"}')
+expect 'state' running "$(field "$info" state)"
+expect 'owner' "agent:$lab_uid:robot" "$(field "$info" owner)"
+address=$(field "$info" address)
+pin=$(field "$info" host_key)
+console=$(field "$info" console)
+check 'the owner reads its console' as_user test -s "$console"
+expect 'the pin is on file' "$pin" "$(cat "$BOXERY_HOME/config/host-keys/demo")"
+refuse exists 'named demo exists' ask vm_new '{"vm":"demo"}'
+[[ $(ask vm_list) == *'"name":"demo","state":"running"'* ]] || bad 'ls'
+
+# D09: it presents one key, the host's
+shown=$(ssh-keyscan -T 30 "$address" 2>/dev/null | cut -d' ' -f2- | sort -u)
+expect 'keys that sshd presents' "${pin% *}" "$shown"
+
+# D01, D11, D12: OpenSSH, with our configuration alone
+in_guest() { as_user ssh -F "$BOXERY_HOME/config/ssh_config" demo "$@" </dev/null; }
+expect 'ssh, user' agent "$(in_guest id -un)"
+expect 'ssh, no agent' '' \
+	"$(SSH_AUTH_SOCK=/tmp/x in_guest printenv SSH_AUTH_SOCK)"
+expect 'no swap' '' "$(in_guest 'tail -n +2 /proc/swaps')"
+expect 'hostname' demo "$(in_guest hostname)"
+
+# D18: no pin, no connection
+mv "$BOXERY_HOME/config/host-keys/demo" "$home/pin"
+said=$(in_guest true 2>&1) && bad 'ssh without a pin'
+[[ $said == *'Host key verification failed'* ]] || bad "no pin: $said"
+# D13: another's key in its place
+as_user ssh-keygen -q -t ed25519 -N '' -f "$home/h/other"
+cp "$home/h/other.pub" "$BOXERY_HOME/config/host-keys/demo"
+chown "$lab_uid" "$BOXERY_HOME/config/host-keys/demo"
+said=$(in_guest true 2>&1) && bad 'ssh with a wrong pin'
+[[ $said == *'Host key verification failed'* ]] || bad "wrong pin: $said"
+# the service reads pins when it first connects
+kill -9 "$(service_pid)"
+expect 'it outlives the service' running "$(state_of demo)"
+refuse denied 'Host key verification failed' ask vm_start '{"vm":"demo"}'
+cp "$home/pin" "$BOXERY_HOME/config/host-keys/demo"
+chown "$lab_uid" "$BOXERY_HOME/config/host-keys/demo"
+kill -9 "$(service_pid)"
+check 'start of a running machine' ask vm_start '{"vm":"demo"}'
+
+# ---- agents' limits ----
+echo 'agent_vms=1' >"$BOXERY_HOME/config/config"
+refuse limit 'agents own 1 VMs and may own 1' agent vm_new '{"vm":"more"}'
+expect_nothing more
+refuse state 'vm_stop it first' agent vm_rm '{"vm":"demo"}'
+refuse state 'boxery stop demo first' ask vm_rm '{"vm":"demo"}'
+
+# ---- libvirtd restarts, the guest's program dies, the network is gone ----
+# shellcheck disable=SC2317 # called by wait_for
+libvirtd_gone() { ! kill -0 "$libvirtd"; }
+libvirtd=$(cat /run/libvirtd.pid)
+kill "$libvirtd"
+wait_for 20 'libvirtd ends' libvirtd_gone
+refuse unavailable 'sudo systemctl start libvirtd' ask vm_list
+libvirtd --daemon
+wait_for 60 'libvirtd answers' virsh -q list
+expect 'after its restart' running "$(state_of demo)"
+qemu=$(pgrep -f "guest=boxery-.*-demo,")
+kill -9 "$qemu"
+wait_for 20 'the crash shows' state_is demo crashed
+[[ $(ask vm_list) == *'"name":"demo","state":"crashed"'* ]] || bad 'ls, crashed'
+virsh -q net-destroy "$network" && virsh -q net-undefine "$network"
+t=$SECONDS
+check 'start after the crash' agent vm_start '{"vm":"demo"}'
+say "start to ready: $((SECONDS - t)) s"
+expect 'the key stays' "$pin" "$(field "$(ask vm_info '{"vm":"demo"}')" host_key)"
+expect 'ssh again' agent "$(in_guest id -un)"
+
+# ---- off, and removed ----
+t=$SECONDS
+check 'stop' agent vm_stop '{"vm":"demo"}'
+say "stopped in $((SECONDS - t)) s"
+expect 'state' off "$(state_of demo)"
+check 'stop again' agent vm_stop '{"vm":"demo"}'
+check 'rm by an agent' agent vm_rm '{"vm":"demo"}'
+expect_nothing demo lease
+refuse not_found 'no VM is named demo' ask vm_info '{"vm":"demo"}'
+refuse not_found 'no VM is named demo' agent vm_rm '{"vm":"demo"}'
+ask service_stop >/dev/null
+
+# ---- a full disk ----
+mkdir "$home/small"
+mount -t tmpfs -o size=600m,mode=711 tmpfs "$home/small"
+lab_home "$home/small"
+install -d -m 2710 -o "$lab_uid" -g "$group" "$BOXERY_HOME/data" \
+	"$BOXERY_HOME/data/images" "$BOXERY_HOME/data/vms"
+BOXERY_TEST_IMAGE=$home/h/data/images/test.qcow2 lab_image
+must 'init' ask init
+refuse nospace 'MiB free and a new VM needs 1024 MiB' ask vm_new '{"vm":"demo"}'
+expect_nothing demo
+mount -o remount,size=1200m "$home/small"
+must 'vm_new' ask vm_new '{"vm":"demo"}'
+refuse denied 'made by a person' agent vm_rm '{"vm":"demo"}'
+in_guest 'nohup head -c 2G /dev/zero >big 2>/dev/null </dev/null &'
+wait_for 120 'the disk fills' state_is demo disk-full
+refuse state 'is stopped because the host' ask vm_screenshot '{"vm":"demo"}'
+mount -o remount,size=3g "$home/small"
+check 'goes on once there is room' ask vm_start '{"vm":"demo"}'
+expect 'state' running "$(state_of demo)"
+check 'rm --force' ask vm_rm '{"vm":"demo","force":true}'
+expect_nothing demo lease
+lab_end

@@ -31,7 +31,13 @@ int interrupt_open(struct err *e)
 		return -1;
 	write_fd = fds[1];
 	signal(SIGPIPE, SIG_IGN);
-	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &sa, NULL);
+	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		struct sigaction old;
+
+		sigaction(signals[i], &sa, &old);
+		/* nohup means it */
+		if (signals[i] == SIGHUP && old.sa_handler == SIG_IGN)
+			sigaction(SIGHUP, &old, NULL);
+	}
 	return fds[0];
 }

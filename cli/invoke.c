@@ -83,8 +83,9 @@ static int call(const struct invoke *v, const char *op, const json_t *args,
 	    connect_service(v, no_start, &c, e) != 0)
 		return -1;
 	io.in_fd = sent_fd;
-	/* a command's output is its own business: no meter on top of it */
-	bool streams = strcmp(op, "vm_run") == 0;
+	/* a command's output is its own business: no meter on top of it. As
+	 * JSON, it is part of the result instead */
+	bool streams = strcmp(op, "vm_run") == 0 && !v->front->json;
 	meter_init(&meter, v->front->quiet || streams);
 	io.ctx = &meter;
 	io.progress = meter_show;
@@ -148,6 +149,8 @@ static int run_status(const json_t *result)
 		return err_exit_status(ERR_PROTOCOL);
 	if (*name)
 		return 128 + signal_number(name);
+	if (json_is_true(json_object_get(result, "timed_out")))
+		return err_exit_status(ERR_TIMEOUT);
 	return status >= 0 && status <= 255 ? (int)status
 					    : err_exit_status(ERR_PROTOCOL);
 }

@@ -16,13 +16,18 @@
 #include "ops/manpage.h"
 #include "ops/validate.h"
 
+#include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static int fail(const struct err *e)
 {
+	/* the reader of our output left: nothing to tell, as in `… | head` */
+	if (e->errnum == EPIPE)
+		return 128 + SIGPIPE;
 	fprintf(stderr, "boxery: %s\n", err_msg(e));
 	return err_exit_status(e->code);
 }

@@ -40,8 +40,8 @@
 #define TICK_SOON_MS 1000
 /* answers reach clients that read, once all calls have ended */
 #define FLUSH_MS 1000
-/* handlers are written for little stack; jansson recurses LIMIT_JSON_DEPTH */
-#define STACK_LEN ((size_t)1024 * 1024)
+/* the usual 8 MiB a call would be much address space; handlers hold 100 KiB */
+#define STACK_LEN ((size_t)2 * 1024 * 1024)
 
 static char mark_listen, mark_signal, mark_wake;
 

@@ -3,11 +3,13 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/db.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "vmctl/backend.h"
 #include "vmctl/job.h"
 #include "vmctl/machines.h"
 #include "vmctl/registry.h"
+#include "vmctl/sshconfig.h"
 
 #include <limits.h>
 #include <string.h>
@@ -46,6 +48,8 @@ static char *find_guest_dir(void)
 
 int service_open(struct service *s, struct err *e)
 {
+	struct err why = {0};
+
 	s->guest_dir = find_guest_dir();
 	s->jobs = jobs_new();
 	if (db_open(s->home.db, registry_migrations, &s->db, e) != 0 ||
@@ -53,6 +57,9 @@ int service_open(struct service *s, struct err *e)
 		return -1;
 	s->backend = backend_libvirt_new(&s->home);
 	s->machines = machines_new(s);
+	/* it names this program, which may lie elsewhere than the last one */
+	if (sshconfig_update(&s->home, s->registry, &why) != 0)
+		log_warn("ssh_config is not up to date: %s", err_msg(&why));
 	return 0;
 }
 

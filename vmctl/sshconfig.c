@@ -42,11 +42,11 @@ static int add_host(const struct home *h, const struct sshconfig_host *host,
 	autofree char *key = hostkey_client_path(h, host->name);
 
 	if (buf_printf(out, e,
-		       "Host %s\n"
+		       "Host " ALIAS "%s %s\n"
 		       "\tHostName %s\n"
 		       "\tHostKeyAlias " ALIAS "%s\n"
 		       "\tIdentityFile ",
-		       host->name, host->address, host->name) ||
+		       host->name, host->name, host->address, host->name) ||
 	    add_path(out, key, e))
 		return -1;
 	return buf_add_str(out, "\n\n", e);

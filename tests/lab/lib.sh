@@ -145,7 +145,7 @@ leftovers() {
 	find "$BOXERY_HOME/data/vms" "$BOXERY_HOME/config/host-keys" \
 		"$BOXERY_HOME/config/keys" -name "$1" -o -name "$1.*" 2>/dev/null
 	find "$BOXERY_HOME/data/images" -name '.*' -type f
-	grep -s "^Host $1\$" "$BOXERY_HOME/config/ssh_config"
+	grep -s "^Host boxery-$1 " "$BOXERY_HOME/config/ssh_config"
 	if [ "${2:-}" != lease ]; then return 0; fi
 	virsh -q -c qemu:///system net-dumpxml "$(lab_network)" | grep '<host '
 }

@@ -16,7 +16,8 @@ trap 'umount -l "$home/small" 2>/dev/null; rm -rf "$home"' EXIT
 
 # ---- the host ----
 lab_home "$home/h"
-refuse denied 'sudo install -d -m 2710 -o' ask init
+said=$(ask init)
+[[ $said == *'"needs_root"'*'sudo install -d -m 2710 -o'* ]] || bad "init: $said"
 group=$(getent group libvirt-qemu | cut -d: -f1)
 install -d -m 2710 -o "$lab_uid" -g "$group" "$BOXERY_HOME/data" \
 	"$BOXERY_HOME/data/images" "$BOXERY_HOME/data/vms"

@@ -176,7 +176,7 @@ static bool has_line(const char *text, const char *line)
 static void config(void **state)
 {
 	static const char *const wanted[] = {
-		"Host demo",
+		"Host boxery-demo demo",
 		"HostName 10.0.0.2",
 		"HostKeyAlias boxery-demo",
 		"IdentityFile \"/c 100%%/keys/demo\"",

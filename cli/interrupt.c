@@ -23,8 +23,7 @@ static void on_signal(int sig)
 int interrupt_open(struct err *e)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction sa = {.sa_handler = on_signal,
-			       .sa_flags = SA_RESTART};
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	int fds[2];
 
 	if (fd_pipe(fds, e) != 0)

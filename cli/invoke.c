@@ -56,8 +56,8 @@ static int open_sent(const char *op, const json_t *args, int *ret_fd,
 	const struct op *row = op_find(op);
 
 	for (const struct op_param *p = row->params; p->name; p++) {
-		const char *path = json_string_value(
-			json_object_get(args, p->name));
+		const char *path =
+			json_string_value(json_object_get(args, p->name));
 
 		if (!(p->flags & OP_SENT) || !path)
 			continue;
@@ -124,7 +124,8 @@ int invoke_print(const struct invoke *v, const struct op *op,
 	return rc;
 }
 
-/* ---- results with a meaning of their own ------------------------------------- */
+/* ---- results with a meaning of their own
+ * ------------------------------------- */
 
 static int signal_number(const char *name)
 {
@@ -161,14 +162,15 @@ static bool any_not_ok(const json_t *result)
 	const json_t *rows = json_object_get(result, "rows");
 
 	for (size_t i = 0; i < json_array_size(rows); i++) {
-		if (json_is_false(json_object_get(json_array_get(rows, i),
-						  "ok")))
+		if (json_is_false(
+			    json_object_get(json_array_get(rows, i), "ok")))
 			return true;
 	}
 	return false;
 }
 
-/* ---- images ---------------------------------------------------------------------- */
+/* ---- images
+ * ---------------------------------------------------------------------- */
 
 static int check_output(const struct invoke *v, struct err *e)
 {

@@ -21,7 +21,8 @@
 #define STATUS_NOT_RUNNING 3
 #define STOP_MS (2 * LIMIT_SERVICE_STOP_MS)
 
-/* ---- ssh ------------------------------------------------------------------------- */
+/* ---- ssh
+ * ------------------------------------------------------------------------- */
 
 /* ssh itself would only say that the host does not answer. */
 static int check_running(const json_t *info, const char *vm, struct err *e)
@@ -71,7 +72,8 @@ static int local_ssh(const struct invoke *v, const struct op *op,
 	return err_sys(e, "ssh (apt-get install openssh-client)");
 }
 
-/* ---- init ------------------------------------------------------------------------ */
+/* ---- init
+ * ------------------------------------------------------------------------ */
 
 /* [y/N] on the terminal, whatever standard input is. */
 static bool ask_yes(void)
@@ -157,12 +159,13 @@ static int local_init(const struct invoke *v, const struct op *op,
 	}
 	if (json_object_get(result, "needs_root"))
 		return err_set(e, ERR_DENIED, "%s",
-			       json_string_value(json_object_get(
-				       result, "needs_root")));
+			       json_string_value(
+				       json_object_get(result, "needs_root")));
 	return invoke_print(v, op, result, e);
 }
 
-/* ---- the service -------------------------------------------------------------------- */
+/* ---- the service
+ * -------------------------------------------------------------------- */
 
 static int print_not_running(const struct invoke *v, const struct op *op,
 			     struct err *e)

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define LINE_MS 10000  /* not a terminal: a line at least this far apart */
+#define LINE_MS 10000 /* not a terminal: a line at least this far apart */
 #define REDRAW_MS 100
 /* what is over in a moment needs no meter */
 #define QUIET_MS 300

@@ -86,7 +86,8 @@ static void put_cell(char *cell, const char *key, const json_t *v)
 		snprintf(cell, CELL_SIZE, "-");
 }
 
-/* ---- tables ------------------------------------------------------------------- */
+/* ---- tables
+ * ------------------------------------------------------------------- */
 
 struct column {
 	char key[64];
@@ -119,8 +120,8 @@ static int add_padded(struct buf *out, const char *text, size_t width,
 	return buf_printf(out, e, "%s%*s", text, pad, "");
 }
 
-static int add_heading(struct buf *out, const struct column *cols,
-		       size_t count, struct err *e)
+static int add_heading(struct buf *out, const struct column *cols, size_t count,
+		       struct err *e)
 {
 	for (size_t i = 0; i < count; i++) {
 		char name[sizeof(cols[i].key)];
@@ -179,7 +180,8 @@ static int render_table(struct buf *out, const char *keys, const json_t *rows,
 	return 0;
 }
 
-/* ---- records ------------------------------------------------------------------- */
+/* ---- records
+ * ------------------------------------------------------------------- */
 
 static bool is_nested(const json_t *v)
 {
@@ -213,12 +215,14 @@ static int render_record(struct buf *out, const json_t *record, int depth,
 	const char *key;
 	json_t *v;
 
-	json_object_foreach(walk, key, v) {
+	json_object_foreach(walk, key, v)
+	{
 		utf8_escape(name, sizeof(name), key, strlen(key));
 		if (!is_nested(v) && width_of(name) > width)
 			width = width_of(name);
 	}
-	json_object_foreach(walk, key, v) {
+	json_object_foreach(walk, key, v)
+	{
 		utf8_escape(name, sizeof(name), key, strlen(key));
 		if (is_nested(v) && depth < DEPTH_MAX) {
 			if (render_nested(out, name, v, depth, e) != 0)
@@ -252,13 +256,12 @@ int render_result(struct buf *out, const struct op *op, const json_t *result,
 	return render_record(out, result, 0, e);
 }
 
-int render_json(struct buf *out, const json_t *result, bool tty,
-		struct err *e)
+int render_json(struct buf *out, const json_t *result, bool tty, struct err *e)
 {
 	/* on a terminal, ASCII: no byte of a guest's is acted upon */
-	autofree char *text = json_dumps(
-		result, tty ? JSON_INDENT(2) | JSON_ENSURE_ASCII
-			       : JSON_COMPACT);
+	autofree char *text =
+		json_dumps(result, tty ? JSON_INDENT(2) | JSON_ENSURE_ASCII
+				       : JSON_COMPACT);
 
 	if (!text)
 		return err_set(e, ERR_INTERNAL, "the result is no JSON");

@@ -19,7 +19,7 @@
 int render_result(struct buf *out, const struct op *op, const json_t *result,
 		  struct err *e) __attribute__((warn_unused_result));
 /* tty: indented and ASCII, for eyes; else one line of UTF-8. */
-int render_json(struct buf *out, const json_t *result, bool tty,
-		struct err *e) __attribute__((warn_unused_result));
+int render_json(struct buf *out, const json_t *result, bool tty, struct err *e)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -55,7 +55,8 @@ bool argv_offers(const struct op_param *p)
 	return !(p->flags & OP_MCP_ONLY);
 }
 
-/* ---- the front-end's own options ---------------------------------------------- */
+/* ---- the front-end's own options
+ * ---------------------------------------------- */
 
 static void set_front(struct argv_front *f, enum argv_option_id id,
 		      const char *value)
@@ -156,7 +157,8 @@ int argv_parse_front(int argc, char *const argv[], struct argv_front *f,
 	return at;
 }
 
-/* ---- values ---------------------------------------------------------------------- */
+/* ---- values
+ * ---------------------------------------------------------------------- */
 
 static json_t *text_value(const char *text, struct err *e)
 {
@@ -299,7 +301,8 @@ static int add_value(json_t *args, const struct op_param *p, const char *text,
 	return json_object_set_new(args, p->name, v);
 }
 
-/* ---- words ------------------------------------------------------------------------ */
+/* ---- words
+ * ------------------------------------------------------------------------ */
 
 struct words {
 	const struct op *op;
@@ -339,8 +342,8 @@ static int take_param(struct words *w, int argc, char *const argv[],
 		for (char *c = name; *c; c++)
 			*c = *c == '_' ? '-' : *c;
 		negated = alloc_printf("no-%s", name);
-		if (p->type == OP_BOOL &&
-		    is_option(argv[0], negated, &value) && !value) {
+		if (p->type == OP_BOOL && is_option(argv[0], negated, &value) &&
+		    !value) {
 			value = "false";
 		} else if (!is_option(argv[0], name, &value)) {
 			continue;
@@ -432,7 +435,8 @@ int argv_parse(const struct op *op, int argc, char *const argv[],
 	return 0;
 }
 
-/* ---- what was meant ----------------------------------------------------------------- */
+/* ---- what was meant
+ * ----------------------------------------------------------------- */
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {

@@ -34,8 +34,8 @@ enum argv_option_id {
 
 /* What the front-end itself understands; help and completion list it. */
 struct argv_option {
-	const char *name; /* "output" */
-	char letter;	  /* 'o', or 0 */
+	const char *name;  /* "output" */
+	char letter;	   /* 'o', or 0 */
 	const char *value; /* "FILE", or NULL: takes none */
 	const char *help;
 };

@@ -81,7 +81,8 @@ struct client_io client_io_none(struct deadline d)
 				  .deadline = d};
 }
 
-/* ---- connecting ------------------------------------------------------------ */
+/* ---- connecting ------------------------------------------------------------
+ */
 
 void client_free(struct client *c)
 {
@@ -162,8 +163,7 @@ static int read_hello(struct client *c, struct deadline d, struct err *e)
 			return -1;
 		n = buf_read_fd(&c->in, c->fd, READ_LEN, e);
 		if (n == 0)
-			return err_set(e, ERR_UNAVAILABLE,
-				       "the service ended");
+			return err_set(e, ERR_UNAVAILABLE, "the service ended");
 		if (n < 0)
 			return -1;
 	}
@@ -232,7 +232,8 @@ int client_connect(const struct client_opts *o, struct client **ret,
 	}
 }
 
-/* ---- sending ------------------------------------------------------------------ */
+/* ---- sending
+ * ------------------------------------------------------------------ */
 
 static int send_json(struct pump *p, enum rpc_type type, const json_t *body,
 		     struct err *e)
@@ -378,7 +379,8 @@ static int flush(struct client *c, struct err *e)
 	return 0;
 }
 
-/* ---- receiving ---------------------------------------------------------------- */
+/* ---- receiving
+ * ---------------------------------------------------------------- */
 
 static void drain(struct pump *p, struct sink *k, enum rpc_stream s,
 		  struct err *e)
@@ -439,8 +441,7 @@ static int take_data(struct pump *p, const struct rpc_frame *f, struct err *e)
 	return grant(p, s, len, e);
 }
 
-static int take_credit(struct pump *p, const struct rpc_frame *f,
-		       struct err *e)
+static int take_credit(struct pump *p, const struct rpc_frame *f, struct err *e)
 {
 	enum rpc_stream s;
 	uint32_t credit;
@@ -490,8 +491,7 @@ static int take_confirm(struct pump *p, const struct rpc_frame *f,
 	return send_json(p, RPC_ANSWER, answer, e);
 }
 
-static int take_frame(struct pump *p, const struct rpc_frame *f,
-		      struct err *e)
+static int take_frame(struct pump *p, const struct rpc_frame *f, struct err *e)
 {
 	if (f->call == 0 && f->type == RPC_ERROR) {
 		p->c->dead = true;
@@ -570,7 +570,8 @@ static int receive(struct pump *p, struct err *e)
 	return take_frames(p, e);
 }
 
-/* ---- the loop -------------------------------------------------------------------- */
+/* ---- the loop
+ * -------------------------------------------------------------------- */
 
 enum { POLL_SOCKET, POLL_CANCEL, POLL_IN, POLL_OUT, POLL_ERR, POLL_COUNT };
 
@@ -590,14 +591,14 @@ static void set_polls(const struct pump *p, struct pollfd fds[POLL_COUNT])
 		fds[POLL_CANCEL] = (struct pollfd){.fd = p->io->cancel_fd,
 						   .events = POLLIN};
 	if (feed && !p->done)
-		fds[POLL_IN] = (struct pollfd){.fd = p->io->in_fd,
-					       .events = POLLIN};
+		fds[POLL_IN] =
+			(struct pollfd){.fd = p->io->in_fd, .events = POLLIN};
 	if (p->out.bytes.len > 0)
-		fds[POLL_OUT] = (struct pollfd){.fd = p->out.fd,
-						.events = POLLOUT};
+		fds[POLL_OUT] =
+			(struct pollfd){.fd = p->out.fd, .events = POLLOUT};
 	if (p->err.bytes.len > 0)
-		fds[POLL_ERR] = (struct pollfd){.fd = p->err.fd,
-						.events = POLLOUT};
+		fds[POLL_ERR] =
+			(struct pollfd){.fd = p->err.fd, .events = POLLOUT};
 }
 
 /* Our patience is over: leave a detached job, cancel anything else. */

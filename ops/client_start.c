@@ -19,7 +19,7 @@
 #define RETRY_MS 20
 /* what a failed start may say */
 #define COMPLAINT_LEN 4096
-#define DEFAULT_PATH                                                           \
+#define DEFAULT_PATH \
 	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static bool nobody_there(const struct err *e)
@@ -88,9 +88,11 @@ static int spawn(const struct home *h, struct deadline d, struct err *e)
 	char **env = env_new(h);
 	autoclose int read_fd = -1;
 	autoclose int write_fd = -1;
-	struct proc_opts opts = {
-		.in_fd = -1, .out_fd = -1, .cwd = "/", .env = env,
-		.detach = true};
+	struct proc_opts opts = {.in_fd = -1,
+				 .out_fd = -1,
+				 .cwd = "/",
+				 .env = env,
+				 .detach = true};
 	struct buf said;
 	int fds[2], status;
 	int rc = -1;

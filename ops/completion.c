@@ -204,11 +204,10 @@ int completion_script(struct buf *out, const char *shell, struct err *e)
 			      "\tlocal cword=$COMP_CWORD\n"
 			      "\tlocal line=(\"${COMP_WORDS[@]}\")\n");
 		add_body(out);
-		help_add(out,
-			 "\tCOMPREPLY=($(compgen -W \"$*\" -- \"$cur\"))\n"
-			 "\t[[ -n $files ]] && "
-			 "COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
-			 "\treturn 0\n}\ncomplete -F _boxery boxery\n");
+		help_add(out, "\tCOMPREPLY=($(compgen -W \"$*\" -- \"$cur\"))\n"
+			      "\t[[ -n $files ]] && "
+			      "COMPREPLY+=($(compgen -f -- \"$cur\"))\n"
+			      "\treturn 0\n}\ncomplete -F _boxery boxery\n");
 		return 0;
 	}
 	if (strcmp(shell, "zsh") == 0) {

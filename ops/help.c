@@ -58,7 +58,8 @@ static void add_wrapped(struct buf *out, const char *text, int indent)
 	help_add(out, "\n");
 }
 
-/* ---- one parameter ------------------------------------------------------------ */
+/* ---- one parameter
+ * ------------------------------------------------------------ */
 
 static char *upper(const char *name)
 {

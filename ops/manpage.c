@@ -8,7 +8,8 @@
 
 #define LINE_WIDTH 72
 
-/* ---- mdoc -------------------------------------------------------------------- */
+/* ---- mdoc
+ * -------------------------------------------------------------------- */
 
 /* One word of running text. In front of a line a dot or a quote would be a
  * macro; a backslash is an escape. */
@@ -61,8 +62,8 @@ static void add_synopsis_of(struct buf *out, const struct op_param *p)
 	autofree char *name = help_param_name(p);
 	autofree char *value = help_param_value(p);
 	const char *macro = p->flags & OP_REQUIRED ? "" : "Op ";
-	const char *more = p->flags & OP_REST || p->type == OP_ENV ? " ..."
-								   : "";
+	const char *more =
+		p->flags & OP_REST || p->type == OP_ENV ? " ..." : "";
 
 	if (is_placed(p))
 		help_add(out, ".%sAr %s%s\n", macro,
@@ -224,15 +225,17 @@ void manpage_mdoc(struct buf *out)
 			 x->verb, x->verb, x->words, x->summary);
 	help_add(out, "%s.Sh EXIT STATUS\n", outro);
 	add_exit_statuses(out);
-	help_add(out, ".Pp\n.Cm run\nand\n.Cm ssh\nend with the status of the "
-		      "command in the guest,\n128 and the signal's number when "
-		      "one ended it.\n.Cm service status\nends with 3 when the "
-		      "service does not run,\n.Cm doctor\nwith 1 when something "
-		      "is missing.\n.Sh SEE ALSO\n.Xr boxery-host 1 ,\n"
-		      ".Xr boxery-mcp 1\n");
+	help_add(out,
+		 ".Pp\n.Cm run\nand\n.Cm ssh\nend with the status of the "
+		 "command in the guest,\n128 and the signal's number when "
+		 "one ended it.\n.Cm service status\nends with 3 when the "
+		 "service does not run,\n.Cm doctor\nwith 1 when something "
+		 "is missing.\n.Sh SEE ALSO\n.Xr boxery-host 1 ,\n"
+		 ".Xr boxery-mcp 1\n");
 }
 
-/* ---- docs/OPERATIONS.md -------------------------------------------------------- */
+/* ---- docs/OPERATIONS.md
+ * -------------------------------------------------------- */
 
 static void add_flag(struct buf *out, const struct op *op, unsigned flag,
 		     const char *text)
@@ -295,10 +298,11 @@ void manpage_operations(struct buf *out)
 		[OP_INTERACTIVE] = "interactive",
 	};
 
-	help_add(out,
-		 "# Operations\n\nEverything a person or an agent can ask, "
-		 "written by `boxery help --operations`\nfrom `ops/table.c`; do "
-		 "not edit.\n");
+	help_add(
+		out,
+		"# Operations\n\nEverything a person or an agent can ask, "
+		"written by `boxery help --operations`\nfrom `ops/table.c`; do "
+		"not edit.\n");
 	for (unsigned i = 0; i < op_count; i++) {
 		const struct op *op = &op_table[i];
 

@@ -240,8 +240,8 @@ static int get_int(const json_t *v, int64_t *ret, struct err *e)
 
 		errno = 0;
 		n = strtoll(s, &end, 10);
-		if (errno == 0 && end != s && (size_t)(end - s) ==
-						      json_string_length(v) &&
+		if (errno == 0 && end != s &&
+		    (size_t)(end - s) == json_string_length(v) &&
 		    (*s == '-' || (*s >= '0' && *s <= '9'))) {
 			*ret = n;
 			return 0;
@@ -256,8 +256,7 @@ static int check_range(int64_t n, int64_t min, int64_t max, struct err *e)
 		return err_set(e, ERR_INVALID, "must be at least %" PRId64,
 			       min);
 	if (n > max)
-		return err_set(e, ERR_INVALID, "must be at most %" PRId64,
-			       max);
+		return err_set(e, ERR_INVALID, "must be at most %" PRId64, max);
 	return 0;
 }
 
@@ -426,7 +425,8 @@ static json_t *check_env(const struct op_param *p, const json_t *v,
 	if (json_object_size(v) > LIMIT_ARGS_COUNT)
 		return fail(e, "holds too many variables");
 	/* jansson's iterator takes no const; nothing is changed */
-	json_object_foreach((json_t *)(uintptr_t)v, name, value) {
+	json_object_foreach((json_t *)(uintptr_t)v, name, value)
+	{
 		if (!is_env_name(name)) {
 			err_set(e, ERR_INVALID,
 				"\"%.40s\" is no variable name: letters, "
@@ -532,18 +532,19 @@ static json_t *check_layers(const struct op_param *p, const json_t *v,
 typedef json_t *check_fn(const struct op_param *p, const json_t *v,
 			 struct err *e);
 static check_fn *const checks[] = {
-	[OP_STRING] = check_string,   [OP_TEXT] = check_text,
-	[OP_VM] = check_vm,	      [OP_NEW_VM] = check_vm,
-	[OP_PATH] = check_path,	      [OP_ENDPOINT] = check_endpoint,
-	[OP_INT] = check_int,	      [OP_SIZE] = check_size,
-	[OP_NUMBER] = check_number,   [OP_BOOL] = check_bool,
-	[OP_ENUM] = check_enum,	      [OP_STRINGS] = check_strings,
-	[OP_KEY] = check_string,      [OP_POINT] = check_point,
-	[OP_POINTS] = check_points,   [OP_REGION] = check_region,
-	[OP_LAYERS] = check_layers,   [OP_ENV] = check_env,
+	[OP_STRING] = check_string, [OP_TEXT] = check_text,
+	[OP_VM] = check_vm,	    [OP_NEW_VM] = check_vm,
+	[OP_PATH] = check_path,	    [OP_ENDPOINT] = check_endpoint,
+	[OP_INT] = check_int,	    [OP_SIZE] = check_size,
+	[OP_NUMBER] = check_number, [OP_BOOL] = check_bool,
+	[OP_ENUM] = check_enum,	    [OP_STRINGS] = check_strings,
+	[OP_KEY] = check_string,    [OP_POINT] = check_point,
+	[OP_POINTS] = check_points, [OP_REGION] = check_region,
+	[OP_LAYERS] = check_layers, [OP_ENV] = check_env,
 };
 
-/* ---- the whole ------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------
+ */
 
 static bool is_for(const struct op_param *p, bool from_agent)
 {
@@ -564,13 +565,14 @@ static bool is_default(const struct op_param *p, const json_t *value)
 	return json_equal(checked, value);
 }
 
-static int check_known(const struct op *op, const json_t *args,
-		       bool from_agent, struct err *e)
+static int check_known(const struct op *op, const json_t *args, bool from_agent,
+		       struct err *e)
 {
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)(uintptr_t)args, key, value) {
+	json_object_foreach((json_t *)(uintptr_t)args, key, value)
+	{
 		const struct op_param *p = op_param_find(op, key);
 
 		if (p && (is_for(p, from_agent) || is_default(p, value)))

@@ -91,7 +91,8 @@ void call_free(struct call *c)
 	conn_unref(conn);
 }
 
-/* ---- from the I/O thread, lock held ---------------------------------------- */
+/* ---- from the I/O thread, lock held ----------------------------------------
+ */
 
 static void signal_fd(int fd)
 {
@@ -179,7 +180,8 @@ void call_set_survives(struct call *c, bool survives)
 	pthread_mutex_unlock(&c->conn->lock);
 }
 
-/* ---- for handlers ----------------------------------------------------------- */
+/* ---- for handlers -----------------------------------------------------------
+ */
 
 struct service *call_service(struct call *c)
 {
@@ -286,10 +288,10 @@ static bool may_tell(struct call *c, int64_t now_ms)
 
 	if (fresh > 0) {
 		c->progress_ms = now_ms;
-		c->progress_tokens = c->progress_tokens + fresh > PROGRESS_BURST
-					     ? PROGRESS_BURST
-					     : c->progress_tokens +
-						       (unsigned)fresh;
+		c->progress_tokens =
+			c->progress_tokens + fresh > PROGRESS_BURST
+				? PROGRESS_BURST
+				: c->progress_tokens + (unsigned)fresh;
 	}
 	if (c->progress_tokens == 0 || c->conn->fd < 0 ||
 	    c->conn->out.len > LIMIT_OUT_STREAM_LEN / 2)
@@ -298,8 +300,8 @@ static bool may_tell(struct call *c, int64_t now_ms)
 	return true;
 }
 
-void call_progress(struct call *c, int64_t done, int64_t total,
-		   const char *fmt, ...)
+void call_progress(struct call *c, int64_t done, int64_t total, const char *fmt,
+		   ...)
 {
 	auto_json json_t *body = NULL;
 	char text[PROGRESS_TEXT_SIZE];
@@ -323,7 +325,8 @@ void call_progress(struct call *c, int64_t done, int64_t total,
 	conn_send_json(c->conn, RPC_PROGRESS, c->id, body);
 }
 
-/* ---- streams ------------------------------------------------------------------ */
+/* ---- streams
+ * ------------------------------------------------------------------ */
 
 /* Wait until a slice may be sent: its length, 0 when nobody is there to read
  * it any more, -1. Lock held. */
@@ -442,8 +445,8 @@ int call_read_fd(struct call *c, enum rpc_stream s)
 	if (in->ready_fd < 0) {
 		ready = in->bytes.len > 0 || in->ended || c->lost ||
 			c->cancelled;
-		in->ready_fd = eventfd(ready ? 1 : 0,
-				       EFD_CLOEXEC | EFD_NONBLOCK);
+		in->ready_fd =
+			eventfd(ready ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
 		if (in->ready_fd < 0)
 			log_error("out of file descriptors");
 	}
@@ -451,7 +454,8 @@ int call_read_fd(struct call *c, enum rpc_stream s)
 	return in->ready_fd;
 }
 
-/* ---- a person ------------------------------------------------------------------ */
+/* ---- a person
+ * ------------------------------------------------------------------ */
 
 int call_confirm(struct call *c, const json_t *question, struct err *e)
 {

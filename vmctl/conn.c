@@ -86,7 +86,8 @@ void conn_close(struct conn *c)
 	conn_unref(c);
 }
 
-/* ---- out ------------------------------------------------------------------ */
+/* ---- out ------------------------------------------------------------------
+ */
 
 /* Watch for what is of use now. Lock held. */
 static void watch(struct conn *c)
@@ -158,9 +159,9 @@ void conn_send_json(struct conn *c, enum rpc_type type, uint32_t call,
 
 static void send_error(struct conn *c, uint32_t call, const struct err *why)
 {
-	auto_json json_t *body = json_pack(
-		"{s:s, s:s}", "code", err_code_name(why->code), "message",
-		err_msg(why));
+	auto_json json_t *body =
+		json_pack("{s:s, s:s}", "code", err_code_name(why->code),
+			  "message", err_msg(why));
 
 	conn_send_json(c, RPC_ERROR, call, body);
 }
@@ -172,7 +173,8 @@ void conn_refuse(struct conn *c, const struct err *why)
 	send_error(c, 0, why);
 }
 
-/* ---- hello ---------------------------------------------------------------- */
+/* ---- hello ----------------------------------------------------------------
+ */
 
 /* The name becomes part of logs, the audit and comparisons. */
 static int check_client_name(const char *name, struct err *e)
@@ -197,9 +199,10 @@ static int take_scope(struct conn *c, const json_t *vms, struct err *e)
 	if (!vms || json_is_null(vms))
 		return 0;
 	if (!json_is_array(vms) || count > LIMIT_SCOPE_COUNT)
-		return err_set(e, ERR_PROTOCOL,
-			       "hello: vms must be an array of at most %d names",
-			       LIMIT_SCOPE_COUNT);
+		return err_set(
+			e, ERR_PROTOCOL,
+			"hello: vms must be an array of at most %d names",
+			LIMIT_SCOPE_COUNT);
 	c->vms = alloc_array(count + 1, sizeof(*c->vms));
 	for (size_t i = 0; i < count; i++) {
 		const char *name = json_string_value(json_array_get(vms, i));
@@ -247,7 +250,8 @@ static int take_hello(struct conn *c, const struct rpc_frame *f, struct err *e)
 	return 0;
 }
 
-/* ---- in ------------------------------------------------------------------- */
+/* ---- in -------------------------------------------------------------------
+ */
 
 static struct call *find_call(struct conn *c, uint32_t id)
 {

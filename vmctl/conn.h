@@ -34,8 +34,8 @@ struct serve;
 /* What the client sends on one stream of a call. */
 struct call_in {
 	struct chunks bytes;
-	size_t room;  /* how much it may still send */
-	size_t owed;  /* read by the handler, not yet granted again */
+	size_t room; /* how much it may still send */
+	size_t owed; /* read by the handler, not yet granted again */
 	bool ended;
 	int ready_fd; /* eventfd, -1 until somebody polls */
 };
@@ -54,11 +54,11 @@ struct call {
 	struct job *job;
 	/* under conn->lock */
 	pthread_cond_t changed;
-	bool settled;	/* survives is known */
-	bool survives;	/* losing the client does not end it */
-	bool lost;	/* the client is gone */
+	bool settled;  /* survives is known */
+	bool survives; /* losing the client does not end it */
+	bool lost;     /* the client is gone */
 	bool cancelled;
-	int cancel_fd;	/* eventfd, -1 until somebody polls */
+	int cancel_fd; /* eventfd, -1 until somebody polls */
 	struct call_in in[RPC_STREAM_COUNT];
 	size_t credit[RPC_STREAM_COUNT];
 	enum call_answer answer;
@@ -91,7 +91,8 @@ struct conn {
 	struct call *calls;
 };
 
-/* -- conn.c ------------------------------------------------------------------ */
+/* -- conn.c ------------------------------------------------------------------
+ */
 
 struct conn *conn_new(struct serve *s, int epoll_fd, int fd, uid_t uid);
 void conn_unref(struct conn *c);
@@ -107,7 +108,8 @@ void conn_push(struct conn *c, struct buf *frame);
 /* Tell why; the I/O thread closes it next. */
 void conn_refuse(struct conn *c, const struct err *why);
 
-/* -- call.c ------------------------------------------------------------------ */
+/* -- call.c ------------------------------------------------------------------
+ */
 
 struct call *call_new(struct conn *c, uint32_t id, const void *payload,
 		      size_t len);
@@ -125,12 +127,14 @@ void call_answered(struct call *c, bool yes);
 /* Decide what a lost client means; without the lock. */
 void call_set_survives(struct call *c, bool survives);
 
-/* -- dispatch.c -------------------------------------------------------------- */
+/* -- dispatch.c --------------------------------------------------------------
+ */
 
 /* The body of a call's thread: parse, check, run, answer, free. */
 void *dispatch_call(void *call);
 
-/* -- serve.c ----------------------------------------------------------------- */
+/* -- serve.c -----------------------------------------------------------------
+ */
 
 /* Run the call on a thread of its own. ERR_LIMIT: too many. */
 int serve_begin_call(struct serve *s, struct call *c, struct err *e)

@@ -41,8 +41,8 @@ static int check_scope(const struct call *c, const json_t *args,
 		       struct vms *ret_vms, struct err *e)
 {
 	for (const struct op_param *p = c->op->params; p->name; p++) {
-		const char *text = json_string_value(
-			json_object_get(args, p->name));
+		const char *text =
+			json_string_value(json_object_get(args, p->name));
 		struct validate_endpoint end = {.vm = ""};
 		const char *name = text;
 
@@ -180,8 +180,8 @@ static void answer(struct call *c, const json_t *result, struct err *e)
 	struct buf frame;
 
 	buf_init(&frame, LIMIT_RPC_FRAME_LEN + 16);
-	if (result && rpc_encode_json(&frame, RPC_RESULT, c->id, result, e) !=
-			      0)
+	if (result &&
+	    rpc_encode_json(&frame, RPC_RESULT, c->id, result, e) != 0)
 		err_wrap(e, "the result");
 	if (e->code != ERR_NONE) {
 		body = json_pack("{s:s, s:s}", "code", err_code_name(e->code),

@@ -12,10 +12,9 @@
 
 int hostlog_open(const char *path, struct err *e)
 {
-	autoclose int fd =
-		open(path,
-		     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
-		     0600);
+	autoclose int fd = open(
+		path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+		0600);
 
 	if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
 		return err_sys(e, "%s", path);

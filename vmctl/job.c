@@ -141,8 +141,7 @@ const char *job_id(const struct job *j)
 	return j->id;
 }
 
-void job_progress(struct job *j, int64_t done, int64_t total,
-		  const char *text)
+void job_progress(struct job *j, int64_t done, int64_t total, const char *text)
 {
 	size_t len = strnlen(text, sizeof(j->text) - 1);
 
@@ -173,7 +172,8 @@ void job_finish(struct job *j, const json_t *result, const struct err *why)
 	pthread_mutex_unlock(&js->lock);
 }
 
-/* ---- waiting ------------------------------------------------------------------ */
+/* ---- waiting
+ * ------------------------------------------------------------------ */
 
 static struct job *find(struct jobs *js, const struct jobs_asker *asker,
 			const char *id, struct err *e)

@@ -29,8 +29,7 @@ void jobs_free(struct jobs *js); /* when no call runs any more */
 struct job *jobs_start(struct jobs *js, const char *op, const char *client,
 		       struct err *e) __attribute__((warn_unused_result));
 const char *job_id(const struct job *j);
-void job_progress(struct job *j, int64_t done, int64_t total,
-		  const char *text);
+void job_progress(struct job *j, int64_t done, int64_t total, const char *text);
 /* result, or NULL and why it failed. The job is the registry's alone then. */
 void job_finish(struct job *j, const json_t *result, const struct err *why);
 

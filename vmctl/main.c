@@ -54,7 +54,8 @@ static int fail(const struct err *e)
 	return err_exit_status(e->code);
 }
 
-/* ---- the process ------------------------------------------------------------ */
+/* ---- the process ------------------------------------------------------------
+ */
 
 static void raise_limits(void)
 {
@@ -71,9 +72,8 @@ static void raise_limits(void)
 static void widen_path(void)
 {
 	const char *path = getenv("PATH");
-	autofree char *wide = alloc_printf("%s:/usr/sbin:/sbin",
-					   path && *path ? path
-							 : "/usr/bin:/bin");
+	autofree char *wide = alloc_printf(
+		"%s:/usr/sbin:/sbin", path && *path ? path : "/usr/bin:/bin");
 
 	setenv("PATH", wide, 1);
 }
@@ -180,7 +180,8 @@ static int serve_here(struct running *r, struct err *e)
 	return 0;
 }
 
-/* ---- serve ------------------------------------------------------------------- */
+/* ---- serve
+ * ------------------------------------------------------------------- */
 
 /* The background service's own start: nothing of ours stays with it. */
 static int become_background(struct running *r, struct err *e)
@@ -257,7 +258,8 @@ static int cmd_serve(struct running *r, int argc, char *argv[])
 	return rc == 0 ? 0 : fail(&e);
 }
 
-/* ---- main ---------------------------------------------------------------------- */
+/* ---- main
+ * ---------------------------------------------------------------------- */
 
 static int cmd_rpc(const struct home *h)
 {

@@ -40,10 +40,9 @@ int op_service_status(struct call *c, const json_t *args, json_t **ret_result,
 	(void)args;
 	(void)e;
 	*ret_result = json_pack(
-		"{s:b, s:I, s:s, s:I, s:i, s:i, s:i, s:I, s:s, s:s}",
-		"running", 1, "pid", (json_int_t)getpid(), "version",
-		version_string(), "uptime_s",
-		(json_int_t)(counts.uptime_ms / 1000), "clients",
+		"{s:b, s:I, s:s, s:I, s:i, s:i, s:i, s:I, s:s, s:s}", "running",
+		1, "pid", (json_int_t)getpid(), "version", version_string(),
+		"uptime_s", (json_int_t)(counts.uptime_ms / 1000), "clients",
 		(int)counts.clients, "calls", (int)counts.calls, "jobs",
 		(int)jobs_running(s->jobs), "memory_bytes",
 		(json_int_t)resident_len(), "socket", s->home.socket, "state",
@@ -130,8 +129,9 @@ int op_vm_wait(struct call *c, const json_t *args, json_t **ret_result,
 	if (job)
 		return wait_job(c, job, d, ret_result, e);
 	if (shot && !vm)
-		return err_set(e, ERR_INVALID, "vm_wait: a screenshot of which "
-					       "vm?");
+		return err_set(e, ERR_INVALID,
+			       "vm_wait: a screenshot of which "
+			       "vm?");
 	if (vm && !shot)
 		return wait_ready(c, vm, d, ret_result, e);
 	if (wait_time(c, d, e) != 0 ||

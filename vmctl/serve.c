@@ -147,7 +147,8 @@ struct serve_counts serve_counts(struct serve *s)
 	return c;
 }
 
-/* ---- calls ------------------------------------------------------------------ */
+/* ---- calls ------------------------------------------------------------------
+ */
 
 /* One client, however many connections it has, must not take all threads, and
  * agents together must leave some for a person. Lock held. */
@@ -200,7 +201,8 @@ int serve_begin_call(struct serve *s, struct call *c, struct err *e)
 	if (s->stopping) {
 		err_set(e, ERR_UNAVAILABLE, "the service is stopping");
 	} else if (check_counts(s, c, e) == 0) {
-		/* first the list: the thread may be done before we look again */
+		/* first the list: the thread may be done before we look again
+		 */
 		c->serve_next = s->calls;
 		s->calls = c;
 		s->calls_count++;
@@ -251,7 +253,8 @@ static void cancel_calls(struct serve *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- clients ---------------------------------------------------------------- */
+/* ---- clients ----------------------------------------------------------------
+ */
 
 static void drop_client(struct serve *s, struct conn *c)
 {
@@ -295,8 +298,7 @@ static void add_client(struct serve *s, int fd)
 			"this service belongs to uid %u, not to uid %u",
 			(unsigned)geteuid(), (unsigned)uid);
 	else if (s->clients_count > LIMIT_CLIENTS_COUNT)
-		err_set(&e, ERR_LIMIT,
-			"the service has %d clients: close some",
+		err_set(&e, ERR_LIMIT, "the service has %d clients: close some",
 			LIMIT_CLIENTS_COUNT);
 	else
 		return;
@@ -336,16 +338,16 @@ static void accept_clients(struct serve *s)
 	}
 }
 
-/* ---- the loop ------------------------------------------------------------------ */
+/* ---- the loop
+ * ------------------------------------------------------------------ */
 
 static bool socket_is_ours(const struct serve *s)
 {
 	struct stat st;
 
-	return !s->opts.socket_path ||
-	       (lstat(s->opts.socket_path, &st) == 0 &&
-		st.st_dev == s->socket_stat.st_dev &&
-		st.st_ino == s->socket_stat.st_ino);
+	return !s->opts.socket_path || (lstat(s->opts.socket_path, &st) == 0 &&
+					st.st_dev == s->socket_stat.st_dev &&
+					st.st_ino == s->socket_stat.st_ino);
 }
 
 static void begin_stop(struct serve *s)

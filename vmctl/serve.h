@@ -26,9 +26,9 @@ struct serve_opts {
 	struct service *service;
 	/* The handler of a row; service_handler() but in tests. */
 	call_handler *(*handler)(const struct op *op);
-	struct audit *audit;	 /* NULL: none is kept */
-	int listen_fd;		 /* non-blocking; taken over */
-	int signal_fd;		 /* readable: stop; -1: none */
+	struct audit *audit; /* NULL: none is kept */
+	int listen_fd;	     /* non-blocking; taken over */
+	int signal_fd;	     /* readable: stop; -1: none */
 	/* Removed on the way out; somebody else's in its place is a reason to
 	 * stop. NULL: not looked after */
 	const char *socket_path;

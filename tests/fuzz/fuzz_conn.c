@@ -27,16 +27,15 @@ static struct service service;
 static struct serve *serve;
 static int epoll_fd;
 
-static int echo(struct call *c, const json_t *args, json_t **ret,
-		struct err *e)
+static int echo(struct call *c, const json_t *args, json_t **ret, struct err *e)
 {
 	char bytes[512];
 	ssize_t n = 0;
 
 	call_progress(c, 0, 0, "%s", call_client(c));
 	if (call_op(c)->kind == OP_JOB && call_streams(c)) {
-		while ((n = call_read(c, RPC_STDIN, bytes, sizeof(bytes),
-				      e)) > 0) {
+		while ((n = call_read(c, RPC_STDIN, bytes, sizeof(bytes), e)) >
+		       0) {
 			if (call_write(c, RPC_STDOUT, bytes, (size_t)n, e) != 0)
 				return -1;
 		}

@@ -91,8 +91,7 @@ static int new_vm(struct call *c, const json_t *args, json_t **ret,
 	return 0;
 }
 
-static int list(struct call *c, const json_t *args, json_t **ret,
-		struct err *e)
+static int list(struct call *c, const json_t *args, json_t **ret, struct err *e)
 {
 	(void)c;
 	(void)args;
@@ -102,8 +101,7 @@ static int list(struct call *c, const json_t *args, json_t **ret,
 	return 0;
 }
 
-static int info(struct call *c, const json_t *args, json_t **ret,
-		struct err *e)
+static int info(struct call *c, const json_t *args, json_t **ret, struct err *e)
 {
 	(void)c;
 	(void)e;
@@ -123,8 +121,7 @@ static int doctor(struct call *c, const json_t *args, json_t **ret,
 	return 0;
 }
 
-static int shot(struct call *c, const json_t *args, json_t **ret,
-		struct err *e)
+static int shot(struct call *c, const json_t *args, json_t **ret, struct err *e)
 {
 	(void)args;
 	*ret = json_pack("{s:s}", "mime", "image/png");
@@ -137,9 +134,8 @@ static call_handler *find(const struct op *op)
 		const char *name;
 		call_handler *handler;
 	} rows[] = {
-		{"vm_run", run},	{"vm_new", new_vm},
-		{"vm_list", list},	{"vm_info", info},
-		{"doctor", doctor},	{"vm_screenshot", shot},
+		{"vm_run", run},   {"vm_new", new_vm}, {"vm_list", list},
+		{"vm_info", info}, {"doctor", doctor}, {"vm_screenshot", shot},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {

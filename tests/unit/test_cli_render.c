@@ -71,8 +71,8 @@ static void test_results(void **state)
 
 static void test_json(void **state)
 {
-	json_t *result = json_loads("{\"b\":\"\\u202e\\u001b\",\"a\":1}", 0,
-				    NULL);
+	json_t *result =
+		json_loads("{\"b\":\"\\u202e\\u001b\",\"a\":1}", 0, NULL);
 	struct err e = {0};
 	struct buf out;
 

@@ -47,8 +47,8 @@ static const struct {
 	 "{\"from\":\"local:a.txt\",\"to\":\"demo:/tmp/\"}", NULL},
 	{"vm_copy", "local:x|y:z", "{\"from\":\"local:x\",\"to\":\"y:z\"}",
 	 NULL},
-	{"vm_copy", "./a:b|demo:", "{\"from\":\"local:./a:b\",\"to\":\"demo:\"}",
-	 NULL},
+	{"vm_copy",
+	 "./a:b|demo:", "{\"from\":\"local:./a:b\",\"to\":\"demo:\"}", NULL},
 	{"vm_copy", "/a:b|:c", "{\"from\":\"local:/a:b\",\"to\":\"local::c\"}",
 	 NULL},
 	/* points and regions */
@@ -60,8 +60,8 @@ static const struct {
 	 NULL},
 	{"vm_screenshot", "demo|--region|0,0,10,20|-o|x.png",
 	 "{\"vm\":\"demo\",\"region\":[\"0\",\"0\",\"10\",\"20\"]}", NULL},
-	{"vm_type", "demo|hello world", "{\"vm\":\"demo\",\"text\":\"hello world\"}",
-	 NULL},
+	{"vm_type", "demo|hello world",
+	 "{\"vm\":\"demo\",\"text\":\"hello world\"}", NULL},
 	{"vm_type", "demo|--|--x", "{\"vm\":\"demo\",\"text\":\"--x\"}", NULL},
 	{"vm_type", "demo|-", "{\"vm\":\"demo\",\"text\":\"-\"}", NULL},
 	{"vm_type", "demo|\xff", NULL, "is not valid UTF-8"},
@@ -140,9 +140,9 @@ static void test_front(void **state)
 	assert_string_equal(front.home, "/x");
 	assert_string_equal(front.client, "me");
 	assert_string_equal(words[used], "ls");
-	assert_fails(argv_parse_front(1, (char *[]){(char[]){"-o"}}, &front,
-				      &e),
-		     &e, ERR_INVALID, "-o: unknown option");
+	assert_fails(
+		argv_parse_front(1, (char *[]){(char[]){"-o"}}, &front, &e), &e,
+		ERR_INVALID, "-o: unknown option");
 }
 
 /* --help ends the reading: what is wrong after it is of no interest. */
@@ -156,9 +156,9 @@ static void test_help(void **state)
 	int count = split(line, words);
 
 	(void)state;
-	assert_ok(argv_parse(op_find("vm_info"), count, words, &front, &args,
-			     &e),
-		  &e);
+	assert_ok(
+		argv_parse(op_find("vm_info"), count, words, &front, &args, &e),
+		&e);
 	assert_true(front.help);
 }
 
@@ -167,10 +167,14 @@ static void test_suggest(void **state)
 	static const struct {
 		const char *word, *meant;
 	} words[] = {
-		{"nwe", "new"},		  {"strat", "start"},
-		{"vm_copy", "cp"},	  {"list", "ls"},
-		{"screenshoot", "screenshot"}, {"xyzzy", NULL},
-		{"a", NULL},		  {"", NULL},
+		{"nwe", "new"},
+		{"strat", "start"},
+		{"vm_copy", "cp"},
+		{"list", "ls"},
+		{"screenshoot", "screenshot"},
+		{"xyzzy", NULL},
+		{"a", NULL},
+		{"", NULL},
 		{"build_base", "build-base"},
 	};
 

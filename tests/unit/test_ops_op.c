@@ -88,8 +88,8 @@ static void check_param(const struct op *op, const struct op_param *p)
 			 p->name);
 	if (p->max != 0 && p->max < p->min)
 		fail_msg("%s: %s: range", op->name, p->name);
-	if ((p->type == OP_INT || p->type == OP_SIZE ||
-	     p->type == OP_NUMBER || p->type == OP_POINTS) &&
+	if ((p->type == OP_INT || p->type == OP_SIZE || p->type == OP_NUMBER ||
+	     p->type == OP_POINTS) &&
 	    p->max <= 0)
 		fail_msg("%s: %s: without a range", op->name, p->name);
 	for (const struct op_param *q = op->params; q < p; q++)

@@ -154,8 +154,8 @@ static const struct {
 
 static void check_case(const char *in, const char *want, const char *error)
 {
-	auto_json json_t *args = json_loads(in, JSON_DECODE_ANY |
-							JSON_ALLOW_NUL, NULL);
+	auto_json json_t *args =
+		json_loads(in, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	auto_json json_t *out = NULL;
 	autofree char *text = NULL;
 	struct err e = {0};
@@ -265,7 +265,8 @@ static void test_sides(void **state)
 		 "vm_run: command: not open to this caller"},
 		{"vm_run", "{\"vm\":\"a\"}", true,
 		 "vm_run: command: is required"},
-		{"vm_run", "{\"vm\":\"a\"}", false, "vm_run: argv: is required"},
+		{"vm_run", "{\"vm\":\"a\"}", false,
+		 "vm_run: argv: is required"},
 		{"vm_rm", "{\"vm\":\"a\",\"force\":true}", false, NULL},
 		{"vm_rm", "{\"vm\":\"a\",\"force\":true}", true,
 		 "vm_rm: force: not open to this caller"},
@@ -286,8 +287,8 @@ static void test_sides(void **state)
 		if (!sides[i].error && !out)
 			fail_msg("%s: %s", sides[i].args, e.msg);
 		if (sides[i].error && (out || !strstr(e.msg, sides[i].error)))
-			fail_msg("%s: wanted \"%s\", got \"%s\"",
-				 sides[i].args, sides[i].error, e.msg);
+			fail_msg("%s: wanted \"%s\", got \"%s\"", sides[i].args,
+				 sides[i].error, e.msg);
 	}
 }
 

@@ -10,9 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct audit_entry entry = {
-	.client = "0:stdio", .op = "vm_run", .vm = "demo", .job = "jabc",
-	.agent = true, .outcome = ERR_DENIED, .took_ms = 12};
+static const struct audit_entry entry = {.client = "0:stdio",
+					 .op = "vm_run",
+					 .vm = "demo",
+					 .job = "jabc",
+					 .agent = true,
+					 .outcome = ERR_DENIED,
+					 .took_ms = 12};
 
 static void test_line(void **state)
 {
@@ -36,8 +40,8 @@ static void test_line(void **state)
 	assert_non_null(line);
 	assert_string_equal(json_string_value(json_object_get(line, "op")),
 			    "vm_run");
-	assert_string_equal(
-		json_string_value(json_object_get(line, "outcome")), "denied");
+	assert_string_equal(json_string_value(json_object_get(line, "outcome")),
+			    "denied");
 	assert_string_equal(json_string_value(json_object_get(line, "job")),
 			    "jabc");
 	assert_int_equal(len, 2 * (size_t)(strchr(text, '\n') - text + 1));

@@ -63,8 +63,8 @@ static void test_running(void **state)
 	assert_string_equal(json_string_value(json_object_get(got, "job")),
 			    job_id(j));
 	progress = json_object_get(got, "progress");
-	assert_int_equal(
-		json_integer_value(json_object_get(progress, "done")), 5);
+	assert_int_equal(json_integer_value(json_object_get(progress, "done")),
+			 5);
 	assert_string_equal(
 		json_string_value(json_object_get(progress, "text")),
 		"booting");
@@ -196,17 +196,16 @@ static void test_kept(void **state)
 		     ERR_NOT_FOUND, "");
 	assert_ok(jobs_wait(js, &owner, last, soon(), &got, &e), &e);
 	json_decref(got);
-	assert_ok(jobs_wait(js, &owner, job_id(running), soon(), &got, &e),
-		  &e);
+	assert_ok(jobs_wait(js, &owner, job_id(running), soon(), &got, &e), &e);
 	json_decref(got);
 	job_finish(running, small, NULL);
 	jobs_free(js);
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(test_result), cmocka_unit_test(test_running),
+	cmocka_unit_test(test_result),	cmocka_unit_test(test_running),
 	cmocka_unit_test(test_failure), cmocka_unit_test(test_scope),
-	cmocka_unit_test(test_wake),   cmocka_unit_test(test_kept),
+	cmocka_unit_test(test_wake),	cmocka_unit_test(test_kept),
 };
 
 UNIT_MAIN(tests)

@@ -239,12 +239,12 @@ struct treewire_record manifest_record(const struct manifest_entry *n)
 	return r;
 }
 
-void manifest_part_name(const struct manifest_entry *n,
+void manifest_part_name(const char *place, const struct manifest_entry *n,
 			char ret[MANIFEST_PART_SIZE])
 {
 	autofree char *text =
 		alloc_printf("%" PRIu64 " %" PRId64 ".%09" PRIu32 " %s",
-			     n->len, n->mtime_s, n->mtime_ns, n->path);
+			     n->len, n->mtime_s, n->mtime_ns, place);
 	char hex[CRYPTO_SHA256_HEX_SIZE] = "0000000000000000";
 
 	/* were it to fail, all parts would share a name: slow but safe */

@@ -57,9 +57,10 @@ struct treewire_record manifest_record(const struct manifest_entry *n);
 
 /* Is name one of our partial files? Sources leave them out. */
 bool manifest_is_part(const char *name);
-/* The partial file of an entry: bound to its path, length and time, so that
- * only the same file's bytes are ever put after those that it has. */
-void manifest_part_name(const struct manifest_entry *n,
+/* The partial file of an entry that goes to place: bound to that, its length
+ * and its time, so that only the same file's bytes are ever put after those
+ * that it has. */
+void manifest_part_name(const char *place, const struct manifest_entry *n,
 			char ret[MANIFEST_PART_SIZE]);
 
 /* The name a source gives its root: the last component of its path without

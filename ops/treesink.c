@@ -174,12 +174,13 @@ static bool is_same(const struct stat *st, const struct manifest_entry *n)
 }
 
 /* How much of a file an earlier run left that can be continued. */
-static uint64_t part_len(int parent_fd, const struct manifest_entry *n)
+static uint64_t part_len(int parent_fd, const char *path,
+			 const struct manifest_entry *n)
 {
 	char part[MANIFEST_PART_SIZE];
 	struct stat st;
 
-	manifest_part_name(n, part);
+	manifest_part_name(path, n, part);
 	if (fstatat(parent_fd, part, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    !S_ISREG(st.st_mode) || st.st_nlink != 1 ||
 	    st.st_uid != geteuid() || (uint64_t)st.st_size > n->len)
@@ -208,7 +209,7 @@ static int plan_file(struct treesink *t, const char *path, bool *ret_wanted,
 		return in_the_way(path, "a device, socket or pipe", e);
 	*ret_wanted = n->type == 'f' && !(rc == 0 && is_same(&st, n));
 	if (*ret_wanted)
-		*ret_offset = part_len(parent_fd, n);
+		*ret_offset = part_len(parent_fd, path, n);
 	return 0;
 }
 
@@ -323,7 +324,7 @@ static int take_file(struct treesink *t, const struct treewire_record *r,
 	parent_fd = parent_of(t, path, e);
 	if (parent_fd < 0)
 		return -1;
-	manifest_part_name(n, part);
+	manifest_part_name(path, n, part);
 	t->fd = r->offset > 0 ? open_part(parent_fd, part, r->offset, e)
 			      : make_part(parent_fd, part, e);
 	return t->fd < 0 ? err_wrap(e, "%s", path) : 0;
@@ -381,7 +382,7 @@ static int keep_file(void *ctx, const struct sinkplan_want *w, struct err *e)
 
 	if (parent_fd < 0)
 		return -1;
-	manifest_part_name(n, part);
+	manifest_part_name(path, n, part);
 	if (renameat(parent_fd, part, parent_fd, last_of(path)) != 0)
 		return err_sys(e, "putting %s in place", path);
 	return 0;
@@ -397,7 +398,7 @@ static int drop_file(void *ctx, const struct sinkplan_want *w, struct err *e)
 
 	if (parent_fd < 0)
 		return -1;
-	manifest_part_name(n, part);
+	manifest_part_name(path, n, part);
 	if (unlinkat(parent_fd, part, 0) != 0 && errno != ENOENT)
 		return err_sys(e, "removing %s", part);
 	return 0;
@@ -439,7 +440,7 @@ static int make_link(struct treesink *t, const struct manifest_entry *n,
 	t->plan.result.link_count++;
 	if (is_same_link(parent_fd, last_of(path), n->target))
 		return 0;
-	manifest_part_name(n, part);
+	manifest_part_name(path, n, part);
 	times_of(n, times);
 	if (unlinkat(parent_fd, part, 0) != 0 && errno != ENOENT)
 		return err_sys(e, "removing %s", part);

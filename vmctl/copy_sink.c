@@ -118,7 +118,7 @@ static char *part_of(const char *path, const struct manifest_entry *n)
 	const char *slash = strrchr(path, '/');
 	char part[MANIFEST_PART_SIZE];
 
-	manifest_part_name(n, part);
+	manifest_part_name(path, n, part);
 	return alloc_printf("%.*s%s", slash ? (int)(slash - path) + 1 : 0,
 			    path, part);
 }

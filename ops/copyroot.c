@@ -341,21 +341,21 @@ static int reopen_beneath(const struct copyroot *c, int fd, const char *path,
 	return TAKE_FD(again);
 }
 
-/* Open a directory by path, links followed, and confine it. */
-static int find_dir(const struct copyroot *c, const char *path,
-		    const char *shown, struct err *e)
+/* Confine an opened directory; takes fd. */
+static int confine_dir(const struct copyroot *c, int fd, const char *shown,
+		       struct err *e)
 {
-	int at = c->fd >= 0 ? c->fd : AT_FDCWD;
-	autoclose int fd = openat(at, *path ? path : ".", OPEN_DIR);
+	autoclose int opened = fd;
 
-	if (fd < 0 && errno == ENOENT)
-		return err_set(e, ERR_NOT_FOUND,
-			       "local:%s: no such directory: %s", shown, path);
-	if (fd < 0)
-		return err_sys(e, "local:%s", shown);
-	if (c->fd < 0)
-		return TAKE_FD(fd);
-	return reopen_beneath(c, fd, shown, e);
+	return c->fd < 0 ? TAKE_FD(opened)
+			 : reopen_beneath(c, opened, shown, e);
+}
+
+/* errno is set. */
+static int open_dir(const struct copyroot *c, const char *path, int flags)
+{
+	return openat(c->fd >= 0 ? c->fd : AT_FDCWD, *path ? path : ".",
+		      OPEN_DIR | flags);
 }
 
 static char kind_of(mode_t mode)
@@ -367,66 +367,57 @@ static char kind_of(mode_t mode)
 	return S_ISLNK(mode) ? 'l' : '?';
 }
 
-static bool last_is_dots(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *last = slash ? slash + 1 : path;
-
-	return *last == '\0' || strcmp(last, ".") == 0 ||
-	       strcmp(last, "..") == 0;
-}
-
-/* The last component in the directory that holds it. */
+/* Something that is no directory, or nothing: in the directory that holds it. */
 static int find_last(const struct copyroot *c, const char *path,
-		     bool follow_last, struct copyroot_place *p,
-		     struct err *e)
+		     struct copyroot_place *ret, struct err *e)
 {
 	const char *slash = strrchr(path, '/');
 	const char *last = slash ? slash + 1 : path;
 	autofree char *parent =
 		alloc_strn(path, slash ? (size_t)(slash - path) + 1 : 0);
+	struct copyroot_place p = {.kind = '-'};
+	int fd = open_dir(c, parent, 0);
+	autoclose int dir_fd = -1;
 	struct stat st;
 
+	if (fd < 0 && errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND,
+			       "local:%s: no such directory: %s", path, parent);
+	if (fd < 0)
+		return err_sys(e, "local:%s", path);
+	dir_fd = confine_dir(c, fd, path, e);
+	if (dir_fd < 0)
+		return -1;
 	if (strlen(last) > NAME_MAX)
 		return err_set(e, ERR_INVALID, "local:%s: name too long",
 			       path);
-	p->dir_fd = find_dir(c, parent, path, e);
-	if (p->dir_fd < 0)
-		return -1;
-	memcpy(p->name, last, strlen(last) + 1);
-	p->kind = '-';
-	if (fstatat(p->dir_fd, last, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		p->kind = kind_of(st.st_mode);
+	memcpy(p.name, last, strlen(last) + 1);
+	if (fstatat(dir_fd, last, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		p.kind = kind_of(st.st_mode);
 	else if (errno != ENOENT)
 		return err_sys(e, "local:%s", path);
-	if (p->kind == 'l' && follow_last &&
-	    fstatat(p->dir_fd, last, &st, 0) == 0 && S_ISDIR(st.st_mode))
-		p->kind = 'd';
+	if (p.kind == 'd') /* made this moment */
+		return err_set(e, ERR_BUSY, "local:%s: changes meanwhile",
+			       path);
+	p.dir_fd = TAKE_FD(dir_fd);
+	*ret = p;
 	return 0;
 }
 
 int copyroot_find(const struct copyroot *c, const char *path, bool follow_last,
 		  struct copyroot_place *ret, struct err *e)
 {
-	struct copyroot_place p = {.dir_fd = -1, .kind = 'd'};
+	struct copyroot_place p = {.kind = 'd'};
+	int fd = open_dir(c, path, follow_last ? 0 : O_NOFOLLOW);
+	size_t len = strlen(path);
 
-	if (!last_is_dots(path)) {
-		if (find_last(c, path, follow_last, &p, e) != 0)
-			goto fail;
-		if (p.kind == 'd') {
-			close(p.dir_fd);
-			p.name[0] = '\0';
-		}
-	}
-	if (p.kind == 'd') {
-		p.dir_fd = find_dir(c, path, path, e);
-		if (p.dir_fd < 0)
-			return -1;
-	}
+	if (fd < 0 && len > 0 && path[len - 1] == '/')
+		return err_sys(e, "local:%s", path);
+	if (fd < 0)
+		return find_last(c, path, ret, e);
+	p.dir_fd = confine_dir(c, fd, path, e);
+	if (p.dir_fd < 0)
+		return -1;
 	*ret = p;
 	return 0;
-fail:
-	if (p.dir_fd >= 0)
-		close(p.dir_fd);
-	return -1;
 }

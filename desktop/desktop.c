@@ -52,7 +52,12 @@ bool desktop_broken(const struct desktop *d)
 	return x11_broken(d->x);
 }
 
-static void begin(struct desktop *d, const struct turn *t)
+static void begin_look(struct desktop *d, const struct turn *t)
+{
+	x11_begin(d->x, t->deadline);
+}
+
+static void begin_input(struct desktop *d, const struct turn *t)
 {
 	struct deadline grace = t->deadline;
 
@@ -70,7 +75,7 @@ int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
 {
 	struct coords_size size;
 
-	begin(d, t);
+	begin_look(d, t);
 	return end(d, x11_size(d->x, &size, e));
 }
 
@@ -80,7 +85,7 @@ int desktop_capture(struct desktop *d, const struct turn *t,
 		    const struct desktop_region *region,
 		    struct desktop_shot **ret, struct err *e)
 {
-	begin(d, t);
+	begin_look(d, t);
 	return end(d, screenshot_take(d->x, region, ret, e));
 }
 
@@ -112,7 +117,7 @@ static int settle(struct desktop *d, const struct turn *t,
 int desktop_capture_settled(struct desktop *d, const struct turn *t,
 			    struct desktop_shot **ret, struct err *e)
 {
-	begin(d, t);
+	begin_look(d, t);
 	return end(d, settle(d, t, ret, e));
 }
 
@@ -188,7 +193,7 @@ static int click(struct desktop *d, const struct turn *t,
 int desktop_click(struct desktop *d, const struct turn *t,
 		  const struct desktop_click *c, struct err *e)
 {
-	begin(d, t);
+	begin_input(d, t);
 	return end(d, click(d, t, c, e));
 }
 
@@ -198,7 +203,7 @@ int desktop_move(struct desktop *d, const struct turn *t,
 	struct coords_point p = {0};
 	int rc;
 
-	begin(d, t);
+	begin_input(d, t);
 	rc = to_points(d, t, to, 1, &p, e);
 	if (rc == 0)
 		rc = input_move(d->x, p, e);
@@ -226,7 +231,7 @@ int desktop_drag(struct desktop *d, const struct turn *t,
 	if (g->count < 2 || g->count > DESKTOP_DRAG_COUNT)
 		return err_set(e, ERR_INVALID, "a drag has 2 to %d points",
 			       DESKTOP_DRAG_COUNT);
-	begin(d, t);
+	begin_input(d, t);
 	return end(d, drag(d, t, g, e));
 }
 
@@ -243,7 +248,7 @@ int desktop_type(struct desktop *d, const struct turn *t, const char *text,
 	keysyms = alloc_array(len + 1, sizeof(*keysyms));
 	if (keysym_from_text(text, len, keysyms, &count, e) != 0)
 		return -1;
-	begin(d, t);
+	begin_input(d, t);
 	return end(d, typing_text(&d->typing, d->x, keysyms, count, t, e));
 }
 
@@ -255,7 +260,7 @@ int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
 
 	if (keysym_parse_chords(keys, chords, &c.count, e) != 0)
 		return -1;
-	begin(d, t);
+	begin_input(d, t);
 	return end(d, typing_chords(&d->typing, d->x, &c, t, e));
 }
 
@@ -263,7 +268,7 @@ int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
 {
 	int rc;
 
-	begin(d, t);
+	begin_input(d, t);
 	rc = typing_release(&d->typing, d->x, e);
 	if (rc == 0)
 		rc = input_release(d->x, e);

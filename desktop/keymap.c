@@ -117,22 +117,13 @@ int keymap_plan(struct keymap *k, const uint32_t *keysyms, size_t count,
 	return 0;
 }
 
-int keymap_next_run(const struct keymap *k, unsigned *at,
-		    struct keymap_run *ret)
+void keymap_fresh(const struct keymap *k, uint32_t ret_keysyms[XKBMAP_KEYCODES])
 {
-	unsigned i = *at;
-
-	while (i < k->slots_count && !k->slots[i].fresh)
-		i++;
-	if (i == k->slots_count)
-		return -1;
-	ret->first = k->slots[i].keycode;
-	ret->count = 0;
-	while (i < k->slots_count && k->slots[i].fresh &&
-	       k->slots[i].keycode == ret->first + ret->count)
-		ret->keysyms[ret->count++] = k->slots[i++].keysym;
-	*at = i;
-	return 0;
+	memset(ret_keysyms, 0, XKBMAP_KEYCODES * sizeof(*ret_keysyms));
+	for (unsigned i = 0; i < k->slots_count; i++) {
+		if (k->slots[i].fresh)
+			ret_keysyms[k->slots[i].keycode] = k->slots[i].keysym;
+	}
 }
 
 void keymap_bound(const struct keymap *k, bool ret_bound[XKBMAP_KEYCODES])

@@ -11,8 +11,6 @@
  * Units:   keysyms are normal (keysym.h).
  * Errors:  ERR_STATE when the layout leaves no keycode free.
  * Threads: no state.
- * Source:  the core protocol's ChangeKeyboardMapping takes a run of adjacent
- *          keycodes; every client is told of each change, so runs matter.
  */
 #ifndef DESKTOP_KEYMAP_H
 #define DESKTOP_KEYMAP_H
@@ -41,10 +39,6 @@ struct keymap_stroke {
 	uint8_t keycode;
 	bool shift;
 };
-struct keymap_run { /* keycodes to bind in one request */
-	uint8_t first, count;
-	uint32_t keysyms[XKBMAP_KEYCODES];
-};
 struct keymap_plan {
 	size_t count;  /* of the keysyms at hand, how many it covers */
 	bool binds;    /* the map has to change first */
@@ -64,10 +58,8 @@ void keymap_load(struct keymap *k, const struct xkbmap *map,
 int keymap_plan(struct keymap *k, const uint32_t *keysyms, size_t count,
 		struct keymap_plan *ret, struct err *e)
 	__attribute__((warn_unused_result));
-/* The runs of slots that the last plan newly bound: 0 while there are more,
- * -1 after the last. *at starts at 0. */
-int keymap_next_run(const struct keymap *k, unsigned *at,
-		    struct keymap_run *ret);
+/* What the last plan newly bound, by keycode; 0: nothing. */
+void keymap_fresh(const struct keymap *k, uint32_t ret_keysyms[XKBMAP_KEYCODES]);
 /* Where a keysym is; false when nowhere. */
 bool keymap_find(const struct keymap *k, uint32_t keysym,
 		 struct keymap_stroke *ret);

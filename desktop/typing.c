@@ -3,7 +3,7 @@
  * event, perhaps long after we sent it. So
  *
  * - all keysyms the layout lacks are bound before the first key, as many as
- *   there are keycodes for, in few requests (each costs every client);
+ *   there are keycodes for, in one change (each costs every client);
  * - a binding stays until its keycode is needed for another keysym, and
  *   before that the focused program is asked (a window manager's ping, which
  *   queues behind the keys) whether it has caught up; one that does not
@@ -173,9 +173,8 @@ static int bind_plan(struct typing *t, struct x11 *x,
 		     const struct keymap_plan *plan, const struct turn *turn,
 		     struct err *e)
 {
+	uint32_t keysyms[X11_KEYCODES];
 	bool bound[X11_KEYCODES];
-	struct keymap_run run;
-	unsigned at = 0;
 
 	if (!plan->binds)
 		return 0;
@@ -184,9 +183,8 @@ static int bind_plan(struct typing *t, struct x11 *x,
 	/* remembered first: a keycode that we lose track of is lost */
 	keymap_bound(&t->map, bound);
 	x11_bound_set(x, bound);
-	while (keymap_next_run(&t->map, &at, &run) == 0)
-		x11_bind(x, run.first, run.keysyms, run.count);
-	return x11_sync(x, e);
+	keymap_fresh(&t->map, keysyms);
+	return x11_bind(x, keysyms, e);
 }
 
 static void note_pressed(struct typing *t)

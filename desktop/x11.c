@@ -74,6 +74,8 @@ void *x11_reply(struct x11 *x, unsigned seq, size_t min_len, size_t *ret_len,
 		if (*ret_len >= min_len)
 			return TAKE_PTR(reply);
 		x11_liar(x, "a reply that is too short", e);
+	} else if (error && error->error_code == 0) {
+		x11_liar(x, "an error without a number", e);
 	} else if (error && ret_error) {
 		*ret_error = error->error_code;
 	} else if (error) {

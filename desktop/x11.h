@@ -119,9 +119,10 @@ int x11_key_state(struct x11 *x, struct x11_key_state *ret, struct err *e)
 	__attribute__((warn_unused_result));
 /* Set locked modifiers (all eight) and group, drop latches. */
 void x11_lock_state(struct x11 *x, uint8_t mods, uint8_t group);
-/* Give count keycodes from first on these keysyms, on both levels. */
-void x11_bind(struct x11 *x, uint8_t first, const uint32_t *keysyms,
-	      uint8_t count);
+/* Give keycodes these keysyms (by keycode, 0: leave), in one change of the map
+ * where the server takes it: each costs every program on the desktop. */
+int x11_bind(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
+	     struct err *e) __attribute__((warn_unused_result));
 /* Which keycodes we bound, remembered by the server itself (a property of its
  * root window), so that they outlive this connection. */
 int x11_bound_get(struct x11 *x, bool ret_bound[X11_KEYCODES], struct err *e)

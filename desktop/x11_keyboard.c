@@ -4,6 +4,7 @@
  * slave used last. So what counts for keys sent by XTEST is its own map, while
  * locks and changes made through the core keyboard reach all of them.
  */
+#include "base/log.h"
 #include "desktop/wire.h"
 #include "desktop/x11_conn.h"
 #include "desktop/xkbmap.h"
@@ -90,20 +91,27 @@ int x11_keyboard_open(struct x11 *x, struct err *e)
 	return use_xkb(x, e) != 0 || find_xtest(x, e) != 0 ? -1 : 0;
 }
 
-int x11_keyboard_map(struct x11 *x, struct xkbmap *ret, struct err *e)
+/* The GetMap reply of XTEST's keyboard. */
+static uint8_t *get_map(struct x11 *x, size_t *ret_len, struct err *e)
 {
-	autofree uint8_t *reply = NULL;
 	unsigned seq;
-	size_t len;
 
 	if (x11_expect(x, XKBMAP_MAX_LEN, e) != 0)
-		return -1;
+		return NULL;
 	seq = x11_sent(x, xcb_xkb_get_map(x->c, x->xtest_device, XKBMAP_PARTS,
 					  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 					  0, 0, 0)
 				  .sequence);
-	reply = x11_reply(x, seq, sizeof(xcb_xkb_get_map_reply_t), &len, NULL,
-			  e);
+	return x11_reply(x, seq, sizeof(xcb_xkb_get_map_reply_t), ret_len, NULL,
+			 e);
+}
+
+int x11_keyboard_map(struct x11 *x, struct xkbmap *ret, struct err *e)
+{
+	autofree uint8_t *reply = NULL;
+	size_t len;
+
+	reply = get_map(x, &len, e);
 	if (!reply)
 		return -1;
 	if (xkbmap_parse(reply, len, ret, e) != 0) {
@@ -182,16 +190,77 @@ void x11_lock_state(struct x11 *x, uint8_t mods, uint8_t group)
 			    .sequence);
 }
 
-void x11_bind(struct x11 *x, uint8_t first, const uint32_t *keysyms,
-	      uint8_t count)
+/*
+ * Set XTEST's keyboard, from the first of the keycodes to the last, the keys
+ * between as they are. The server does the same to the master when that has
+ * XTEST's map at the time, and else copies it at the next key.
+ */
+static int bind_at_once(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
+			struct err *e)
 {
-	uint32_t levels[X11_KEYCODES * LEVELS];
+	autofree uint8_t *reply = NULL;
+	struct xkbmap_change c;
+	struct buf syms;
+	size_t len;
+	int rc;
 
-	for (unsigned i = 0; i < count; i++)
-		levels[i * LEVELS] = levels[i * LEVELS + 1] = keysyms[i];
-	x11_sent(x, xcb_change_keyboard_mapping(x->c, count, first, LEVELS,
-						levels)
-			    .sequence);
+	reply = get_map(x, &len, e);
+	if (!reply)
+		return -1;
+	buf_init(&syms, XKBMAP_MAX_LEN);
+	rc = xkbmap_rebind(reply, len, keysyms, &syms, &c, e);
+	if (rc == 0) {
+		x11_sent(x, xcb_xkb_set_map(x->c, x->xtest_device,
+					    XCB_XKB_MAP_PART_KEY_SYMS, 0,
+					    c.min_keycode, c.max_keycode, 0, 0,
+					    c.first, c.count, c.syms_count, 0,
+					    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+					    0, 0, 0, syms.data)
+				    .sequence);
+		rc = x11_sync(x, e);
+	}
+	buf_finish(&syms);
+	return rc;
+}
+
+/* Run by run of adjacent keycodes, on all keyboards. */
+static int bind_by_core(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
+			struct err *e)
+{
+	for (unsigned i = 0; i < X11_KEYCODES; i++) {
+		uint32_t levels[X11_KEYCODES * LEVELS];
+		unsigned count = 0;
+
+		while (i + count < X11_KEYCODES && keysyms[i + count]) {
+			levels[count * LEVELS] = levels[count * LEVELS + 1] =
+				keysyms[i + count];
+			count++;
+		}
+		if (count == 0)
+			continue;
+		x11_sent(x, xcb_change_keyboard_mapping(x->c, (uint8_t)count,
+							(uint8_t)i, LEVELS,
+							levels)
+				    .sequence);
+		i += count;
+	}
+	return x11_sync(x, e);
+}
+
+int x11_bind(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
+	     struct err *e)
+{
+	struct err why = {0};
+
+	if (bind_at_once(x, keysyms, &why) == 0)
+		return 0;
+	if (x11_broken(x)) {
+		if (e)
+			*e = why;
+		return -1;
+	}
+	log_debug("keys are bound one by one: %s", err_msg(&why));
+	return bind_by_core(x, keysyms, e);
 }
 
 /* ---- what we bound -------------------------------------------------------------- */

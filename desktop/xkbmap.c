@@ -89,33 +89,111 @@ static int take_modifiers(struct wire *w, unsigned count, struct xkbmap *map)
 	return 0;
 }
 
+/* A reply's head, and where its parts are. */
+struct reply {
+	const uint8_t *head;
+	unsigned types_count, first, keys_count;
+	struct levels types[TYPES_MAX];
+	struct wire keys; /* and what follows them */
+};
+
+static int take_head(const uint8_t *p, size_t len, struct reply *ret)
+{
+	struct wire w = {.p = p, .len = len};
+
+	if (wire_take(&w, REPLY_LEN, &ret->head) != 0)
+		return -1;
+	ret->types_count = ret->head[15];
+	ret->first = ret->head[17];
+	ret->keys_count = ret->head[20];
+	if (wire_u16(ret->head + 12) != XKBMAP_PARTS || ret->head[14] != 0 ||
+	    ret->first + ret->keys_count > XKBMAP_KEYCODES)
+		return -1;
+	for (unsigned i = 0; i < ret->types_count; i++) {
+		if (take_type(&w, &ret->types[i]) != 0)
+			return -1;
+	}
+	ret->keys = w;
+	return 0;
+}
+
 int xkbmap_parse(const uint8_t *p, size_t len, struct xkbmap *ret,
 		 struct err *e)
 {
-	struct levels types[TYPES_MAX] = {0};
-	struct wire w = {.p = p, .len = len};
-	unsigned types_count, first, keys_count;
+	struct reply r = {0};
 	struct xkbmap map = {0};
-	const uint8_t *head;
 
-	if (wire_take(&w, REPLY_LEN, &head) != 0)
+	if (take_head(p, len, &r) != 0)
 		return malformed(e);
-	types_count = head[15];
-	first = head[17];
-	keys_count = head[20];
-	if (wire_u16(head + 12) != XKBMAP_PARTS || head[14] != 0 ||
-	    first + keys_count > XKBMAP_KEYCODES)
-		return malformed(e);
-	for (unsigned i = 0; i < types_count; i++) {
-		if (take_type(&w, &types[i]) != 0)
+	for (unsigned i = 0; i < r.keys_count; i++) {
+		if (take_key(&r.keys, r.types, r.types_count,
+			     &map.keys[r.first + i]) != 0)
 			return malformed(e);
 	}
-	for (unsigned i = 0; i < keys_count; i++) {
-		if (take_key(&w, types, types_count, &map.keys[first + i]) != 0)
-			return malformed(e);
-	}
-	if (take_modifiers(&w, head[33], &map) != 0)
+	if (take_modifiers(&r.keys, r.head[33], &map) != 0)
 		return malformed(e);
 	*ret = map;
+	return 0;
+}
+
+/* ---- changing it -------------------------------------------------------------- */
+
+/* One key of type TWO_LEVEL, which is always the second. */
+static int add_key(struct buf *out, uint32_t keysym, struct err *e)
+{
+	static const uint8_t head[KEY_LEN] = {1, 1, 1, 1, 1, 2, 2, 0};
+	uint32_t syms[2] = {keysym, keysym};
+
+	if (buf_add(out, head, sizeof(head), e) != 0)
+		return -1;
+	return buf_add(out, syms, sizeof(syms), e);
+}
+
+static int copy_key(struct buf *out, const uint8_t *from, const uint8_t *to,
+		    struct xkbmap_change *c, struct err *e)
+{
+	c->syms_count = (uint16_t)(c->syms_count + wire_u16(from + 6));
+	return buf_add(out, from, (size_t)(to - from), e);
+}
+
+int xkbmap_rebind(const uint8_t *p, size_t len,
+		  const uint32_t keysyms[XKBMAP_KEYCODES], struct buf *out,
+		  struct xkbmap_change *ret, struct err *e)
+{
+	struct xkbmap_change c = {0};
+	unsigned first = 0, last = 0;
+	struct reply r = {0};
+
+	if (take_head(p, len, &r) != 0)
+		return malformed(e);
+	for (unsigned i = XKBMAP_KEYCODES; i-- > 0;) {
+		if (!keysyms[i])
+			continue;
+		first = i;
+		last = last ? last : i;
+	}
+	if (first == 0 || first < r.first || last >= r.first + r.keys_count)
+		return malformed(e);
+	for (unsigned i = r.first; i <= last; i++) {
+		const uint8_t *from = r.keys.p;
+		struct xkbmap_key key = {0};
+
+		if (take_key(&r.keys, r.types, r.types_count, &key) != 0)
+			return malformed(e);
+		if (i < first)
+			continue;
+		if (keysyms[i]) {
+			if (add_key(out, keysyms[i], e) != 0)
+				return -1;
+			c.syms_count = (uint16_t)(c.syms_count + 2);
+		} else if (copy_key(out, from, r.keys.p, &c, e) != 0) {
+			return -1;
+		}
+	}
+	c.min_keycode = r.head[10];
+	c.max_keycode = r.head[11];
+	c.first = (uint8_t)first;
+	c.count = (uint8_t)(last - first + 1);
+	*ret = c;
 	return 0;
 }

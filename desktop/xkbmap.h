@@ -13,6 +13,7 @@
 #ifndef DESKTOP_XKBMAP_H
 #define DESKTOP_XKBMAP_H
 
+#include "base/buf.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -38,5 +39,21 @@ struct xkbmap {
 /* p: the whole reply. */
 int xkbmap_parse(const uint8_t *p, size_t len, struct xkbmap *ret,
 		 struct err *e) __attribute__((warn_unused_result));
+
+/*
+ * What a SetMap request needs to give some keycodes new keysyms: its "syms",
+ * for the range from the first to the last of them; the keys between are as in
+ * p, byte for byte. keysyms[] is by keycode, 0: leave. A new keysym is the same
+ * alone and with Shift.
+ */
+struct xkbmap_change {
+	uint8_t min_keycode, max_keycode; /* the keyboard's */
+	uint8_t first, count;
+	uint16_t syms_count; /* keysyms in all */
+};
+int xkbmap_rebind(const uint8_t *p, size_t len,
+		  const uint32_t keysyms[XKBMAP_KEYCODES], struct buf *out,
+		  struct xkbmap_change *ret, struct err *e)
+	__attribute__((warn_unused_result));
 
 #endif

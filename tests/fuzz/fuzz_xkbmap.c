@@ -12,10 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static struct keymap map;
 	bool unused[XKBMAP_KEYCODES] = {false}, bound[XKBMAP_KEYCODES] = {false};
 	struct keymap_plan plan;
-	struct keymap_run run;
+	uint32_t fresh[XKBMAP_KEYCODES];
+	struct xkbmap_change change;
 	struct xkbmap x;
 	struct err e = {0};
-	unsigned at = 0;
+	struct buf out;
 
 	if (xkbmap_parse(data, len, &x, &e) != 0) {
 		if (e.code == ERR_NONE)
@@ -36,9 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (!keymap_find(&map, keysyms[i], &s))
 			abort();
 	}
-	while (keymap_next_run(&map, &at, &run) == 0) {
-		if (run.count == 0 || run.first < 8)
-			abort();
-	}
+	keymap_fresh(&map, fresh);
+	buf_init(&out, XKBMAP_MAX_LEN);
+	if (xkbmap_rebind(data, len, fresh, &out, &change, &e) == 0 &&
+	    out.len != change.count * 8U + change.syms_count * 4U)
+		abort();
+	buf_finish(&out);
 	return 0;
 }

@@ -10,7 +10,7 @@
  *   release                           seen (places mean the last shot's size)
  *
  * Each is answered by one line: "ok …" or "error CODE: MESSAGE", and the
- * milliseconds it took.
+ * milliseconds it took. The last line is the most memory it had.
  */
 #include "base/alloc.h"
 #include "base/fd.h"
@@ -20,6 +20,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define WORDS_COUNT 2100
 
@@ -209,6 +210,14 @@ static void run_line(struct drive *v, char *line)
 	fflush(stdout);
 }
 
+static void print_memory(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u) == 0)
+		printf("memory %ld KiB\n", u.ru_maxrss);
+}
+
 int main(int argc, char *argv[])
 {
 	struct drive v = {.timeout_ms = 20000};
@@ -236,8 +245,10 @@ int main(int argc, char *argv[])
 		run_line(&v, line);
 	free(line);
 	desktop_free(v.d);
+	print_memory();
 	return 0;
 fail:
 	printf("error %s: %s\n", err_code_name(e.code), err_msg(&e));
+	print_memory();
 	return 1;
 }

@@ -70,15 +70,14 @@ static void layout_first(void **state)
 	assert_false(keymap_find(&k, 0xe9, &s));
 }
 
-static void from_the_bottom_in_runs(void **state)
+static void from_the_bottom(void **state)
 {
 	static const uint32_t keysyms[] = {0xe9, 'a', 0xe8, 0xe9, 0xe7, 0xe6};
+	uint32_t fresh[XKBMAP_KEYCODES];
+	bool bound[XKBMAP_KEYCODES];
 	struct keymap k = {0};
 	struct keymap_plan p;
-	struct keymap_run run;
 	struct board b;
-	bool bound[XKBMAP_KEYCODES];
-	unsigned at = 0;
 
 	(void)state;
 	make(&b);
@@ -87,18 +86,19 @@ static void from_the_bottom_in_runs(void **state)
 	assert_int_equal(p.count, 6);
 	assert_true(p.binds);
 	assert_false(p.recycles);
-	assert_int_equal(keymap_next_run(&k, &at, &run), 0);
-	assert_int_equal(run.first, 100);
-	assert_int_equal(run.count, 3);
-	assert_int_equal(run.keysyms[0], 0xe9);
-	assert_int_equal(run.keysyms[2], 0xe7);
-	assert_int_equal(keymap_next_run(&k, &at, &run), 0);
-	assert_int_equal(run.first, 110);
-	assert_int_equal(run.count, 1);
-	assert_int_equal(keymap_next_run(&k, &at, &run), -1);
+	keymap_fresh(&k, fresh);
+	assert_int_equal(fresh[100], 0xe9);
+	assert_int_equal(fresh[101], 0xe8);
+	assert_int_equal(fresh[102], 0xe7);
+	assert_int_equal(fresh[110], 0xe6);
+	assert_int_equal(fresh[103] | fresh[120] | fresh[38], 0);
 	keymap_bound(&k, bound);
 	assert_true(bound[100] && bound[102] && bound[110] && bound[120]);
 	assert_false(bound[38] || bound[103]);
+	/* the next plan has nothing new */
+	plan(&k, keysyms, 6);
+	keymap_fresh(&k, fresh);
+	assert_int_equal(fresh[100], 0);
 }
 
 /* More than there is room for: in parts, the oldest binding goes first, and
@@ -182,7 +182,7 @@ static void no_room(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(layout_first),
-	cmocka_unit_test(from_the_bottom_in_runs),
+	cmocka_unit_test(from_the_bottom),
 	cmocka_unit_test(recycles_oldest),
 	cmocka_unit_test(loads_anew),
 	cmocka_unit_test(no_room),

@@ -104,10 +104,95 @@ static void wrong_counts(void **state)
 	}
 }
 
+/* What would be sent, set into the reply it came from, reads as wanted. */
+static void rebinds(void **state)
+{
+	uint32_t keysyms[XKBMAP_KEYCODES] = {0};
+	struct xkbmap before, after;
+	struct xkbmap_change c;
+	autofree char *p = NULL;
+	struct err e = {0};
+	size_t len, at = 40, old_len = 0;
+	struct buf out, all;
+
+	(void)state;
+	p = us_map(&len);
+	assert_ok(xkbmap_parse((uint8_t *)p, len, &before, &e), &e);
+	keysyms[93] = 0x01004e2d;
+	keysyms[97] = 0xe9;
+	keysyms[230] = 0x0101f600;
+	buf_init(&out, XKBMAP_MAX_LEN);
+	assert_ok(xkbmap_rebind((uint8_t *)p, len, keysyms, &out, &c, &e), &e);
+	assert_int_equal(c.min_keycode, 8);
+	assert_int_equal(c.max_keycode, 255);
+	assert_int_equal(c.first, 93);
+	assert_int_equal(c.count, 138);
+	assert_int_equal(out.len, c.count * 8U + c.syms_count * 4U);
+	/* past the types and the keys before the range */
+	for (uint8_t i = 0; i < (uint8_t)p[15]; i++)
+		at += 8 + (size_t)(uint8_t)p[at + 5] * (p[at + 6] ? 12 : 8);
+	for (unsigned i = 8; i < 93U + c.count; i++) {
+		size_t n = at + old_len;
+		size_t key_len = 8 + (size_t)(uint8_t)p[n + 6] * 4;
+
+		if (i < 93)
+			at += key_len;
+		else
+			old_len += key_len;
+	}
+	buf_init(&all, XKBMAP_MAX_LEN);
+	assert_ok(buf_add(&all, p, at, &e), &e);
+	assert_ok(buf_add(&all, out.data, out.len, &e), &e);
+	assert_ok(buf_add(&all, p + at + old_len, len - at - old_len, &e), &e);
+	assert_ok(xkbmap_parse((uint8_t *)all.data, all.len, &after, &e), &e);
+	for (unsigned i = 0; i < XKBMAP_KEYCODES; i++) {
+		const struct xkbmap_key *k = &after.keys[i];
+
+		assert_int_equal(k->plain, keysyms[i] ? keysyms[i]
+						      : before.keys[i].plain);
+		assert_int_equal(k->shifted,
+				 keysyms[i] ? keysyms[i]
+					    : before.keys[i].shifted);
+		assert_int_equal(k->mods, before.keys[i].mods);
+	}
+	buf_finish(&out);
+	buf_finish(&all);
+}
+
+static void rebinds_nothing_else(void **state)
+{
+	uint32_t none[XKBMAP_KEYCODES] = {0}, outside[XKBMAP_KEYCODES] = {0};
+	struct xkbmap_change c;
+	autofree char *p = NULL;
+	struct err e = {0};
+	struct buf out;
+	size_t len;
+
+	(void)state;
+	p = us_map(&len);
+	buf_init(&out, XKBMAP_MAX_LEN);
+	assert_fails(xkbmap_rebind((uint8_t *)p, len, none, &out, &c, &e), &e,
+		     ERR_PROTOCOL, "");
+	outside[7] = 'a';
+	assert_fails(xkbmap_rebind((uint8_t *)p, len, outside, &out, &c, &e),
+		     &e, ERR_PROTOCOL, "");
+	outside[100] = 'a';
+	outside[7] = 0;
+	for (size_t n = 0; n < 1000; n += 9) {
+		buf_reset(&out);
+		assert_fails(xkbmap_rebind((uint8_t *)p, n, outside, &out, &c,
+					   &e),
+			     &e, ERR_PROTOCOL, "");
+	}
+	buf_finish(&out);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(real_map),
 	cmocka_unit_test(cut_short),
 	cmocka_unit_test(wrong_counts),
+	cmocka_unit_test(rebinds),
+	cmocka_unit_test(rebinds_nothing_else),
 };
 
 UNIT_MAIN(tests)

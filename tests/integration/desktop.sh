@@ -1,0 +1,485 @@
+#!/bin/bash
+# The desktop layer against a real X server of its own: what a click, a drag
+# and a typed text do to a program, and what a screenshot shows. Then against
+# servers that lie. Everything lives in a directory of its own and in displays
+# from :57 on that nobody has.
+set -eu
+cd "$(dirname "$0")/../.."
+
+export LC_ALL=C.UTF-8
+tools=build/release/tools
+asan=build/asan/tools
+make -s "$tools"/{desktop_drive,xlog,xstate}
+make -s MODE=asan "$asan"/{desktop_drive,xhostile}
+
+tmp=$(mktemp -d /tmp/boxery-desktop.XXXXXX)
+export XAUTHORITY=$tmp/xauth
+pids=()
+failures=0
+
+fail() {
+	echo "FAILED: $*" >&2
+	failures=$((failures + 1))
+}
+step() { echo "-- $* ($SECONDS s)"; }
+clean_up() {
+	local p
+	for p in "${pids[@]}"; do kill "$p" 2> /dev/null || true; done
+	wait 2> /dev/null || true
+	rm -rf "$tmp"
+}
+trap clean_up EXIT
+# Until the command succeeds, at most 10 s.
+await() {
+	local i
+	for ((i = 0; i < 500; i++)); do
+		"$@" > /dev/null 2>&1 && return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+# ---- an X server, programs on it, and a driver -------------------------------------
+
+start_x() { # WIDTHxHEIGHT
+	local n
+	for ((n = 57; n < 100; n++)); do
+		[ -e "/tmp/.X$n-lock" ] || [ -e "/tmp/.X11-unix/X$n" ] || break
+	done
+	display=$n
+	export DISPLAY=:$n
+	rm -f "$XAUTHORITY"
+	xauth -q add ":$n" . "$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" \
+		2> /dev/null
+	Xvnc ":$n" -auth "$XAUTHORITY" -geometry "$1" -depth 24 -nolisten tcp \
+		-rfbport -1 -rfbunixpath "$tmp/rfb" -SecurityTypes None \
+		> "$tmp/xvnc.log" 2>&1 &
+	xvnc=$!
+	pids+=("$xvnc")
+	await "$tools/xstate" || {
+		cat "$tmp/xvnc.log"
+		exit 1
+	}
+}
+stop() {
+	kill "$1" 2> /dev/null || true
+	wait "$1" 2> /dev/null || true
+}
+start_driver() {
+	coproc DRIVER { exec "$tools/desktop_drive" \
+		"/tmp/.X11-unix/X$display" "$XAUTHORITY" "$display" 30000; }
+	driver=$DRIVER_PID
+	pids+=("$driver")
+}
+stop_driver() {
+	local fd=${DRIVER[1]}
+	exec {fd}>&-
+	wait "$driver" 2> /dev/null || true
+}
+# One line to the driver; its answer, which must say ok, is in $answer.
+drive() {
+	echo "$*" >&"${DRIVER[1]}"
+	read -r -t 60 answer <&"${DRIVER[0]}" || answer="no answer"
+	[[ $answer == *"ok "*" ms" ]] || fail "$*: $answer"
+}
+# One that must fail with these words.
+refuse() {
+	local words=$1
+	shift
+	echo "$*" >&"${DRIVER[1]}"
+	read -r -t 60 answer <&"${DRIVER[0]}" || answer="no answer"
+	[[ $answer == error*"$words"* ]] || fail "$*: $answer, not: $words"
+}
+start_log() { # its arguments
+	: > "$tmp/log"
+	: > "$tmp/text"
+	"$tools/xlog" --text "$tmp/text" "$@" > "$tmp/log" 2> "$tmp/log.err" &
+	log=$!
+	pids+=("$log")
+	await grep -q ready "$tmp/log" || fail "xlog does not start"
+}
+# Lines of the log that match, from the beginning.
+logged() { grep -E "$1" "$tmp/log" || true; }
+count_is() { [ "$(grep -cE "$1" "$tmp/log")" = "$2" ]; }
+expect_count() {
+	await count_is "$1" "$2" ||
+		fail "$3: $(grep -cE "$1" "$tmp/log") of $2 '$1'"
+}
+nothing_held() {
+	local s
+	s=$("$tools/xstate")
+	[ "$s" = "locked ${1:-0} group ${2:-0} base 0 buttons 0 keys" ] ||
+		fail "left behind: $s"
+}
+
+# ---- seeing -----------------------------------------------------------------------
+
+screenshots() {
+	start_x 1280x720
+	start_driver
+	"$tools/xstate" noise 7
+	drive move 400 300
+	drive shot "$tmp/shot.png"
+	[[ $answer == "image 1280x720 desktop 1280x720 pointer 400,300 scale 1.0000"* ]] ||
+		fail "shot: $answer"
+	# all pixels but those of the pointer, and those differ
+	read -r _ differ _ x0 y0 _ x1 y1 < <("$tools/xstate" same "$tmp/shot.png")
+	if [ "$differ" = 0 ]; then
+		fail "no pointer in the screenshot"
+	elif [ "$x0" -lt 370 ] || [ "$y0" -lt 270 ] || [ "$x1" -gt 440 ] ||
+		[ "$y1" -gt 340 ]; then
+		fail "the screenshot differs away from the pointer: $x0 $y0 $x1 $y1"
+	fi
+	# a pointer in the corner is cut off, not a fault
+	drive move 1279 719
+	drive shot "$tmp/shot.png"
+	drive move 0 0
+	drive shot "$tmp/shot.png"
+	drive shot "$tmp/part.png" 100 50 300 200
+	[[ $answer == "image 300x200 "* ]] || fail "region: $answer"
+	refuse "region: [1279, 0, 2, 1] is not within" \
+		shot "$tmp/part.png" 1279 0 2 1
+	drive settled "$tmp/shot.png"
+	nothing_held
+	stop_driver
+	stop "$xvnc"
+}
+
+resizing() {
+	start_x 1024x768
+	start_log
+	start_driver
+	drive shot "$tmp/shot.png"
+	drive seen
+	drive click 10 10 1 1 -
+	xrandr -s 1280x720 > /dev/null 2>&1 || fail "no resize"
+	refuse "state: the desktop was resized to 1280x720: take a screenshot first" \
+		click 10 10 1 1 -
+	refuse "take a screenshot first" drag 1 - 10 10 20 20
+	# what needs no place goes on
+	drive key 1 a
+	drive shot "$tmp/shot.png"
+	drive seen
+	drive click 1279 719 1 1 -
+	expect_count '^button press 1 1279 719 ' 1 "after the resize"
+	expect_count '^button press' 2 "clicks in all"
+	stop_driver
+	stop "$log"
+	stop "$xvnc"
+}
+
+# ---- the mouse -----------------------------------------------------------------------
+
+# Clicks all over a desktop of this size; the screenshot's size beside.
+click_grid() { # WIDTH HEIGHT SHOT_WIDTH SHOT_HEIGHT
+	local W=$1 H=$2 w=$3 h=$4 x y
+	start_x "${W}x$H"
+	start_log
+	start_driver
+	drive shot "$tmp/shot.png"
+	[[ $answer == "image ${w}x$h desktop ${W}x$H "* ]] || fail "$answer"
+	: > "$tmp/want"
+	for ((y = 0; y < h; y += 101)); do
+		for ((x = y % 7; x < w; x += 97)); do
+			drive click "$x" "$y" 1 1 -
+			echo "button press 1 $(((2 * x + 1) * W / (2 * w))) $(((2 * y + 1) * H / (2 * h))) 0x0"
+		done
+	done >> "$tmp/want"
+	drive click $((w - 1)) $((h - 1)) 1 1 -
+	echo "button press 1 $((W - (W / w + 1) / 2)) $((H - (H / h + 1) / 2)) 0x0" \
+		>> "$tmp/want"
+	expect_count '^button release' "$(wc -l < "$tmp/want")" "grid"
+	logged '^button press' > "$tmp/got"
+	diff "$tmp/want" "$tmp/got" > "$tmp/diff" ||
+		fail "${W}x$H: clicks went elsewhere: $(head -n 3 "$tmp/diff")"
+	refuse "invalid: $w, 0 is outside the screenshot of ${w}x$h pixels" \
+		click "$w" 0 1 1 -
+	refuse "is outside the screenshot" click 0 -1 1 1 -
+	refuse "is outside the screenshot" move 0 "$h"
+	refuse "is outside the screenshot" drag 1 - 0 0 "$w" 0
+	nothing_held
+	stop_driver
+	stop "$log"
+	stop "$xvnc"
+}
+
+buttons() {
+	start_x 1024x768
+	start_log
+	start_driver
+	drive click 100 100 1 2 -
+	drive click 200 100 1 3 -
+	drive click - - 2 1 -
+	drive click 300 100 3 1 -
+	drive click 400 100 8 1 -
+	drive click 500 100 9 1 -
+	expect_count '^button press 1 100 100 0x0' 2 "double click"
+	expect_count '^button press 1 200 100 0x0' 3 "triple click"
+	expect_count '^button press 2 200 100 0x0' 1 "where it was"
+	expect_count '^button press 3 300 100' 1 "right"
+	expect_count '^button press 8 400 100' 1 "back"
+	expect_count '^button press 9 500 100' 1 "forward"
+	# modifiers are held for the click and no longer
+	drive click 600 100 1 1 ctrl+shift
+	drive click 700 100 1 1 -
+	expect_count '^button press 1 600 100 0x5$' 1 "ctrl+shift"
+	expect_count '^button press 1 700 100 0x0$' 1 "released"
+	refuse "modifiers" click 1 1 1 1 ctrl+a
+	refuse "unknown key" click 1 1 1 1 contrl
+	# notches, not pixels
+	drive click 50 50 5 7 -
+	drive click - - 4 2 ctrl
+	drive click - - 6 1 -
+	drive click - - 7 3 -
+	expect_count '^button press 5 50 50 0x0$' 7 "down"
+	expect_count '^button press 4 50 50 0x4$' 2 "up"
+	expect_count '^button press 6 ' 1 "left"
+	expect_count '^button press 7 ' 3 "right"
+	# a drag moves on the way, the button down
+	: > "$tmp/log.before"
+	cp "$tmp/log" "$tmp/log.before"
+	drive drag 1 shift 100 200 500 400 300 600
+	expect_count '^button release 1 300 600 0x101$' 1 "drag's end"
+	expect_count '^button press 1 100 200 0x1$' 1 "drag's start"
+	tail -n +"$(($(wc -l < "$tmp/log.before") + 1))" "$tmp/log" |
+		awk '/^motion/ && $4 == "0x101" {
+			n++
+			if (n > 1 && ($2 - x > 10 || x - $2 > 10 ||
+			    $3 - y > 10 || y - $3 > 10)) jump = 1
+			x = $2; y = $3
+			if ($2 == 500 && $3 == 400) corner = 1
+		} END { exit !(n >= 60 && !jump && corner) }' ||
+		fail "the drag's way: $(logged '^motion.*0x101' | wc -l) motions"
+	nothing_held
+	# what was cut off is let go
+	"$tools/xstate" key 50 1
+	drive release
+	nothing_held
+	stop_driver
+	stop "$log"
+	stop "$xvnc"
+}
+
+# ---- the keyboard ---------------------------------------------------------------------
+
+texts() {
+	local i c
+	# shellcheck disable=SC1003
+	printf '%s' ' !"#$%&'\''()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\]^_`abcdefghijklmnopqrstuvwxyz{|}~' > "$tmp/ascii"
+	printf 'a\tb\nC_d/é ü ß ñ € œ „“ — ½\n' > "$tmp/latin"
+	printf 'Привет, Ελλάδα שלום عربي देवनागरी 한국어 e\xcc\x81 😀👍🏽\n' > "$tmp/scripts"
+	for ((i = 0; i < 200; i++)); do
+		printf -v c '\\U%08x' $((19968 + (i * 7919) % 20000))
+		printf '%b' "$c"
+	done > "$tmp/cjk"
+	printf 'one\r\ntwo\n' > "$tmp/crlf"
+	printf 'one\ntwo\n' > "$tmp/crlf.want"
+	head -c 66 "$tmp/cjk" > "$tmp/cjk22" # three bytes each
+}
+same_text() { cmp -s "$tmp/want" "$tmp/text"; }
+# Type these files into a fresh xlog; all must have arrived.
+type_into_log() { # WHAT FILES… -- XLOG-ARGUMENTS…
+	local what=$1 f files=()
+	shift
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		files+=("$1")
+		shift
+	done
+	[ $# = 0 ] || shift
+	start_log "$@"
+	: > "$tmp/want"
+	for f in "${files[@]}"; do
+		if [ -e "$tmp/$f.want" ]; then
+			cat "$tmp/$f.want" >> "$tmp/want"
+		else
+			cat "$tmp/$f" >> "$tmp/want"
+		fi
+		drive type "$tmp/$f"
+	done
+	await same_text ||
+		fail "$what: $(cmp "$tmp/want" "$tmp/text" 2>&1 | head -n 1)"
+	stop "$log"
+}
+has_manager() { xprop -root _NET_SUPPORTING_WM_CHECK | grep -q 0x; }
+has_active_window() {
+	xprop -root _NET_ACTIVE_WINDOW | grep -q '0x[0-9a-f]*[1-9a-f]'
+}
+# the first clicks may come before the window
+focus_by_click() {
+	drive click 200 200 1 1 -
+	has_active_window
+}
+type_into_xterm() { # WHAT FILES…
+	local what=$1 f
+	shift
+	rm -f "$tmp/xterm.text"
+	: > "$tmp/want"
+	for f in "$@"; do
+		tr '\n' '\r' < "$tmp/$f" >> "$tmp/want"
+	done
+	xterm -u8 -geometry 100x30+0+0 -e sh -c \
+		"stty raw -echo; exec cat > '$tmp/xterm.text'" 2> /dev/null &
+	term=$!
+	pids+=("$term")
+	await test -e "$tmp/xterm.text" || fail "no xterm"
+	await focus_by_click || fail "xterm does not get the focus"
+	for f in "$@"; do
+		drive type "$tmp/$f"
+	done
+	await cmp -s "$tmp/want" "$tmp/xterm.text" ||
+		fail "$what: $(cmp "$tmp/want" "$tmp/xterm.text" 2>&1)"
+	stop "$term"
+}
+
+typing() {
+	texts
+	start_x 1024x768
+	openbox > /dev/null 2>&1 &
+	pids+=($!)
+	await has_manager || fail "openbox does not start"
+	start_driver
+	step "typing: a quick program"
+	type_into_log quick ascii latin crlf scripts cjk -- --ping
+	step "typing: one that takes 30 ms a key"
+	type_into_log slow latin cjk22 scripts -- --ping --slow 30
+	step "typing: one that knows no ping"
+	type_into_log pingless ascii latin cjk22 scripts
+	step "typing: xterm"
+	type_into_xterm xterm ascii latin scripts cjk
+	step "typing: layouts"
+	for layout in de fr ru us,ru; do
+		setxkbmap "$layout"
+		type_into_log "layout $layout" ascii latin scripts -- --ping
+	done
+	step "typing: Caps Lock on, second layout active, Shift held"
+	"$tools/xstate" lock 2 1
+	type_into_log "Caps Lock and us,ru" ascii latin scripts -- --ping
+	nothing_held 2 1
+	type_into_xterm "xterm, Caps Lock and us,ru" ascii latin scripts
+	nothing_held 2 1
+	"$tools/xstate" lock 0 0
+	setxkbmap us
+	"$tools/xstate" key 50 1
+	type_into_log "Shift held" ascii -- --ping
+	[ "$("$tools/xstate")" = "locked 0 group 0 base 1 buttons 0 keys 50" ] ||
+		fail "Shift was held before: $("$tools/xstate")"
+	"$tools/xstate" key 50 0
+	stop_driver
+	# a second connection knows the first one's bindings as its own
+	start_driver
+	step "typing: after a reconnect"
+	type_into_log reconnect cjk -- --ping
+	nothing_held
+	stop_driver
+	stop "$xvnc"
+}
+
+keys() {
+	start_x 1024x768
+	start_log --ping
+	start_driver
+	drive key 1 ctrl+shift+t
+	expect_count '^key press 28 0x5 0x54$' 1 "ctrl+shift+t"
+	drive key 1 Ctrl+C
+	expect_count '^key press 54 0x4 0x63$' 1 "Ctrl+C"
+	drive key 1 ctrl++
+	expect_count '^key press 21 0x5 0x2b$' 1 "ctrl++"
+	drive key 1 ctrl+-
+	expect_count '^key press 20 0x4 0x2d$' 1 "ctrl+-"
+	drive key 3 Page_Down
+	expect_count '^key press [0-9]* 0x0 0xff56$' 3 "repeat"
+	drive key 1 ctrl+a Delete
+	expect_count '^key press [0-9]* 0x0 0xffff$' 1 "sequence"
+	drive key 1 KP_1
+	expect_count '^key press [0-9]* 0x0 0xffb1$' 1 "a keypad key"
+	drive key 1 ctrl+é
+	expect_count '^key press [0-9]* 0x4 0xe9$' 1 "a key no layout has"
+	drive key 1 super
+	expect_count '^key press [0-9]* 0x0 0xffeb$' 1 "a modifier alone"
+	drive key 1 Caps_Lock
+	nothing_held 2
+	drive key 1 a
+	expect_count '^key press 38 0x0 0x61$' 1 "a under Caps Lock"
+	nothing_held 2
+	drive key 1 Caps_Lock
+	nothing_held
+	refuse "did you mean Return" key 1 Retrun
+	refuse "lacks its last key" key 1 ctrl+
+	printf 'a\033b' > "$tmp/escape"
+	refuse "control character U+001B" type "$tmp/escape"
+	nothing_held
+	stop_driver
+	stop "$log"
+	# the server dies: an error, at once
+	start_driver
+	drive shot "$tmp/shot.png"
+	stop "$xvnc"
+	refuse "unavailable: the connection to the guest's desktop was lost" \
+		key 1 a
+	stop_driver
+}
+
+# ---- servers that lie ------------------------------------------------------------------
+
+# Under AddressSanitizer: an error within the time, and little memory.
+hostile() { # LIE N
+	local out rc=0 started=${EPOCHREALTIME/./} took memory server
+	rm -f "$tmp/x"
+	"$asan/xhostile" "$tmp/x" tests/fuzz/corpus/xkbmap/us "$1" "$2" \
+		2> "$tmp/hostile.err" &
+	server=$!
+	pids+=("$server")
+	await test -S "$tmp/x" || fail "xhostile does not start"
+	out=$(printf '%s\n' "shot $tmp/h.png" "click 5 5 1 1 ctrl" \
+		"type $tmp/hostile.text" "key 1 ctrl+c" |
+		timeout 30 "$asan/desktop_drive" "$tmp/x" "$tmp/hostile.auth" 57 400 \
+			2>&1) || rc=$?
+	took=$(((${EPOCHREALTIME/./} - started) / 1000))
+	stop "$server"
+	memory=$(sed -n 's/^memory \([0-9]*\) KiB/\1/p' <<< "$out")
+	if [ "$rc" -gt 1 ] || [ -z "$memory" ] || grep -q 'error none' <<< "$out"; then
+		fail "$1 $2: status $rc: $(tail -n 20 <<< "$out")"
+	elif [ "$took" -gt 16000 ] || [ "$memory" -gt 200000 ]; then
+		fail "$1 $2: $took ms, $memory KiB: $out"
+	fi
+	if [ "$2" = 0 ] && ! grep -q '^error' <<< "$out"; then
+		fail "$1 $2 was believed: $out"
+	fi
+	[ ! -s "$tmp/hostile.err" ] || fail "xhostile: $(cat "$tmp/hostile.err")"
+}
+
+hostile_servers() {
+	local lie n
+	export XAUTHORITY=$tmp/hostile.auth
+	xauth -q add ":57" . 00112233445566778899aabbccddeeff 2> /dev/null
+	printf 'aé中😀b' > "$tmp/hostile.text"
+	for n in 0 1 4 7 8 9 20 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 \
+		56 57 58 59 60; do
+		for lie in close huge wrap more less error ahead behind twice; do
+			hostile "$lie" "$n"
+		done
+	done
+	# these take the whole of their time
+	for n in 0 5 39 41 44 50; do
+		for lie in stall half drip events messages generic errors junk; do
+			hostile "$lie" "$n"
+		done
+	done
+}
+
+# each part starts a server of its own; `desktop.sh PART…` runs only those
+parts=(screenshots resizing mouse typing keys hostile_servers)
+mouse() {
+	click_grid 1024 768 1024 768
+	click_grid 1920 1080 1456 819
+	click_grid 1367 769 1367 769
+	click_grid 2560 1600 1389 868
+	buttons
+}
+[ $# = 0 ] || parts=("$@")
+for part in "${parts[@]}"; do
+	step "$part"
+	"$part"
+done
+echo "$failures failures, $SECONDS s"
+[ "$failures" = 0 ]

@@ -1,0 +1,301 @@
+/*
+ * An X server that lies.
+ *
+ *   xhostile SOCKET MAP LIE N
+ *
+ * Serves one connection truthfully up to the N-th reply (0: the setup), tells
+ * the LIE in its place, once or for ever, and the truth after. MAP is a
+ * keyboard map to send. Prints nothing; ends when its client does.
+ */
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "desktop/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define SIDE_PX 256
+#define SETUP_FILE "tests/fuzz/corpus/xsetup/xvnc"
+
+enum { XTEST = 130, XFIXES, XKB };
+
+struct server {
+	int fd;
+	uint16_t requests;
+	unsigned answered, truthful;
+	const char *lie;
+	char *map;
+	size_t map_len;
+};
+
+static void quit(void)
+{
+	exit(0); /* the client has had enough */
+}
+
+static void put(struct server *s, const void *p, size_t len)
+{
+	struct err e = {0};
+
+	if (fd_write_all(s->fd, p, len, deadline_in_ms(30000), &e) != 0)
+		quit();
+}
+
+static void take(struct server *s, void *p, size_t len)
+{
+	struct err e = {0};
+
+	if (fd_read_all(s->fd, p, len, deadline_in_ms(30000), &e) != 0)
+		quit();
+}
+
+static void stall(struct server *s)
+{
+	char junk[4096];
+
+	/* reads, so that only the answer is missing */
+	while (read(s->fd, junk, sizeof(junk)) > 0)
+		;
+	quit();
+}
+
+static void put_head(struct server *s, uint8_t kind, uint8_t data,
+		     uint16_t request, uint32_t units)
+{
+	uint8_t head[32] = {kind, data};
+
+	memcpy(head + 2, &request, sizeof(request));
+	memcpy(head + 4, &units, sizeof(units));
+	put(s, head, sizeof(head));
+}
+
+static void flood(struct server *s, uint8_t kind, uint32_t units)
+{
+	static uint8_t junk[65536];
+
+	for (;;) {
+		put_head(s, kind, 0, s->requests, units);
+		for (uint32_t i = 0; i < units * 4; i += sizeof(junk))
+			put(s, junk, units * 4 - i < sizeof(junk)
+					     ? units * 4 - i
+					     : sizeof(junk));
+	}
+}
+
+static void drip(struct server *s)
+{
+	for (;;) {
+		put(s, "\1", 1);
+		deadline_sleep_ms(20);
+	}
+}
+
+/* Instead of an answer. What follows a lie that came through is true again. */
+static void tell_lie(struct server *s)
+{
+	static uint8_t junk[65536];
+	const char *l = s->lie;
+
+	if (strcmp(l, "stall") == 0)
+		stall(s);
+	else if (strcmp(l, "close") == 0)
+		quit();
+	else if (strcmp(l, "half") == 0) {
+		put(s, "\1\0\1", 3);
+		stall(s);
+	} else if (strcmp(l, "drip") == 0)
+		drip(s);
+	else if (strcmp(l, "huge") == 0)
+		put_head(s, 1, 24, s->requests, UINT32_MAX);
+	else if (strcmp(l, "wrap") == 0)
+		put_head(s, 1, 24, s->requests, 0x40000000);
+	else if (strcmp(l, "more") == 0) {
+		put_head(s, 1, 24, s->requests, sizeof(junk) / 4);
+		put(s, junk, sizeof(junk));
+	} else if (strcmp(l, "less") == 0)
+		put_head(s, 1, 24, s->requests, 0);
+	else if (strcmp(l, "error") == 0)
+		put_head(s, 0, 8, s->requests, 0);
+	else if (strcmp(l, "ahead") == 0)
+		put_head(s, 1, 0, (uint16_t)(s->requests + 9), 0);
+	else if (strcmp(l, "behind") == 0)
+		put_head(s, 1, 0, (uint16_t)(s->requests - 1), 0);
+	else if (strcmp(l, "twice") == 0) {
+		put_head(s, 1, 24, s->requests, 0);
+		put_head(s, 1, 24, s->requests, 0);
+	} else if (strcmp(l, "events") == 0)
+		flood(s, 34, 0);
+	else if (strcmp(l, "messages") == 0)
+		flood(s, 33, 0);
+	else if (strcmp(l, "generic") == 0)
+		flood(s, 35, 1000000);
+	else if (strcmp(l, "errors") == 0)
+		flood(s, 0, 0);
+	else if (strcmp(l, "junk") == 0) {
+		memset(junk, 0xff, sizeof(junk));
+		put(s, junk, sizeof(junk));
+	} else
+		quit();
+	s->truthful = UINT32_MAX;
+}
+
+/* ---- the truth ------------------------------------------------------------------- */
+
+static void reply(struct server *s, const uint8_t fields[31], const void *more,
+		  size_t len)
+{
+	uint8_t head[32] = {1};
+	uint32_t units = (uint32_t)(len / 4);
+
+	if (++s->answered >= s->truthful) {
+		tell_lie(s);
+		return;
+	}
+	memcpy(head + 1, fields, 31);
+	memcpy(head + 2, &s->requests, 2);
+	memcpy(head + 4, &units, 4);
+	put(s, head, sizeof(head));
+	put(s, more, len);
+}
+
+static void answer_image(struct server *s, const uint8_t *q)
+{
+	static uint8_t pixels[SIDE_PX * SIDE_PX * 4];
+	uint8_t f[31] = {24};
+	size_t len = (size_t)wire_u16(q + 12) * wire_u16(q + 14) * 4;
+
+	reply(s, f, pixels, len < sizeof(pixels) ? len : sizeof(pixels));
+}
+
+static void answer_map(struct server *s)
+{
+	uint8_t f[31];
+
+	memcpy(f, s->map + 1, sizeof(f));
+	reply(s, f, s->map + 32, s->map_len - 32);
+}
+
+static void answer_core(struct server *s, const uint8_t *q, size_t len)
+{
+	static uint8_t zeros[248 * 4];
+	uint8_t f[31] = {0};
+
+	switch (q[0]) {
+	case 14: /* GetGeometry */
+		f[0] = 24;
+		f[15] = f[17] = SIDE_PX & 0xff;
+		f[16] = f[18] = SIDE_PX >> 8;
+		reply(s, f, NULL, 0);
+		break;
+	case 16: /* InternAtom */
+		f[7] = (uint8_t)s->requests;
+		reply(s, f, NULL, 0);
+		break;
+	case 44: /* QueryKeymap */
+		reply(s, f, zeros, 8);
+		break;
+	case 73: /* GetImage */
+		answer_image(s, q);
+		break;
+	case 98: /* QueryExtension */
+		f[7] = 1;
+		f[8] = len > 9 && memcmp(q + 8, "XT", 2) == 0	? XTEST
+		       : len > 9 && memcmp(q + 8, "XF", 2) == 0 ? XFIXES
+								: XKB;
+		reply(s, f, NULL, 0);
+		break;
+	case 101: /* GetKeyboardMapping */
+		f[0] = 1;
+		reply(s, f, zeros, (size_t)q[5] * 4);
+		break;
+	case 15: /* QueryTree */
+	case 20: /* GetProperty */
+	case 38: /* QueryPointer */
+	case 43: /* GetInputFocus */
+		reply(s, f, NULL, 0);
+		break;
+	default: /* no reply is due */
+		break;
+	}
+}
+
+static void answer_extension(struct server *s, const uint8_t *q)
+{
+	static const uint8_t pixel[4] = {1, 2, 3, 255};
+	uint8_t f[31] = {1};
+
+	if (q[0] == XFIXES && q[1] == 4) { /* GetCursorImage, 1x1 */
+		f[11] = f[13] = 1;
+		reply(s, f, pixel, sizeof(pixel));
+	} else if (q[0] == XKB && q[1] == 8) {
+		answer_map(s);
+	} else if (q[0] == XKB && q[1] == 24) { /* GetDeviceInfo */
+		reply(s, f, "\0\0\0", 4);
+	} else if (q[0] != XTEST && !(q[0] == XKB && q[1] == 5)) {
+		f[0] = q[0] == XKB && q[1] == 0;
+		reply(s, f, NULL, 0);
+	}
+}
+
+static void serve(struct server *s)
+{
+	for (;;) {
+		uint8_t q[65536];
+		size_t len;
+
+		take(s, q, 4);
+		len = (size_t)wire_u16(q + 2) * 4;
+		if (len < 4)
+			quit();
+		take(s, q + 4, len - 4);
+		s->requests++;
+		if (q[0] < 128)
+			answer_core(s, q, len);
+		else
+			answer_extension(s, q);
+	}
+}
+
+static void greet(struct server *s)
+{
+	autofree char *setup = NULL;
+	struct err e = {0};
+	uint8_t hello[64];
+	size_t len;
+
+	take(s, hello, 12 + 20 + 16);
+	if (path_read_file(SETUP_FILE, 65536, &setup, &len, &e) != 0) {
+		fprintf(stderr, "xhostile: %s\n", err_msg(&e));
+		exit(1);
+	}
+	if (s->truthful == 0)
+		tell_lie(s);
+	put(s, setup, len);
+}
+
+int main(int argc, char *argv[])
+{
+	struct server s = {0};
+	struct err e = {0};
+	int fd;
+
+	if (argc != 5) {
+		fprintf(stderr, "usage: xhostile SOCKET MAP LIE N\n");
+		return 2;
+	}
+	s.lie = argv[3];
+	s.truthful = (unsigned)strtoul(argv[4], NULL, 10);
+	if (path_read_file(argv[2], 65536, &s.map, &s.map_len, &e) != 0 ||
+	    (fd = fd_unix_listen(argv[1], &e)) < 0) {
+		fprintf(stderr, "xhostile: %s\n", err_msg(&e));
+		return 1;
+	}
+	s.fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	if (s.fd < 0)
+		return 1;
+	greet(&s);
+	serve(&s);
+	return 0;
+}

@@ -84,6 +84,15 @@ char *help_param_name(const struct op_param *p)
 	return name;
 }
 
+/* The text of a buffer that is done with. */
+static char *finish(struct buf *b)
+{
+	char *text = buf_take(b);
+
+	buf_finish(b);
+	return text;
+}
+
 static char *join_choices(const char *const *choices)
 {
 	struct buf out;
@@ -91,7 +100,7 @@ static char *join_choices(const char *const *choices)
 	buf_init(&out, HELP_CAP);
 	for (unsigned i = 0; choices[i]; i++)
 		help_add(&out, "%s%s", i > 0 ? "|" : "", choices[i]);
-	return buf_take(&out);
+	return finish(&out);
 }
 
 char *help_param_value(const struct op_param *p)
@@ -168,7 +177,7 @@ char *help_param_range(const struct op_param *p)
 		help_add(&out, "; %.*s by default",
 			 (int)(quoted ? len - 2 : len), p->def + quoted);
 	}
-	return buf_take(&out);
+	return finish(&out);
 }
 
 /* "--shape small|large", "VM", "[--force]", "ARGV..." */

@@ -23,28 +23,28 @@
 #define LIMIT_HELLO_MS 10000
 /* queued for a client that does not read: over the first mark its streams
  * wait, over the second it is not read from either */
-#define LIMIT_OUT_STREAM_LEN (2 * 1024 * 1024)
-#define LIMIT_OUT_LEN (4 * 1024 * 1024)
+#define LIMIT_OUT_STREAM_LEN (2 << 20)
+#define LIMIT_OUT_LEN (4 << 20)
 /* an ordinary call; jobs have DEADLINE_MAX_MS */
-#define LIMIT_CALL_MS (10 * 60 * 1000)
+#define LIMIT_CALL_MS 600000
 /* results of jobs kept for vm_wait */
 #define LIMIT_JOBS_COUNT 256
-#define LIMIT_JOB_KEPT_MS (6 * 3600 * 1000)
-#define LIMIT_JOBS_KEPT_LEN (32 * 1024 * 1024)
+#define LIMIT_JOB_KEPT_MS 21600000 /* 6 h */
+#define LIMIT_JOBS_KEPT_LEN (32 << 20)
 /* the service comes up within; that covers a predecessor which still gives
  * its calls time to end */
 #define LIMIT_SERVICE_START_MS 10000
 #define LIMIT_SERVICE_STOP_MS 6000
 /* logs are renamed away (one generation kept) when they grow over */
-#define LIMIT_LOG_LEN (4 * 1024 * 1024)
+#define LIMIT_LOG_LEN (4 << 20)
 #define LIMIT_AUDIT_LEN (16 << 20)
 
 /* parameters that state no length of their own */
 #define LIMIT_STRING_LEN 4096
 /* Linux takes 128 KiB in one argument of exec (MAX_ARG_STRLEN); all of them
  * must fit one frame beside the rest of the call */
-#define LIMIT_ARG_LEN (128 * 1024 - 1)
-#define LIMIT_ARGS_LEN (512 * 1024)
+#define LIMIT_ARG_LEN ((128 << 10) - 1)
+#define LIMIT_ARGS_LEN (512 << 10)
 #define LIMIT_ARGS_COUNT 4096
 
 /* JSON that a peer sends us; deeper is never meant well */

@@ -69,34 +69,40 @@ static int open_sent(const char *op, const json_t *args, int *ret_fd,
 	return 0;
 }
 
-static int call(const struct invoke *v, const char *op, const json_t *args,
-		bool no_start, struct buf *image, json_t **ret_result,
-		struct err *e)
+struct asked {
+	const char *op;
+	const json_t *args;
+	bool no_start;
+	struct buf *image; /* collected here; NULL: none wanted */
+};
+
+static int call(const struct invoke *v, const struct asked *a,
+		json_t **ret_result, struct err *e)
 {
-	auto_client struct client *c = NULL;
+	/* a command's output is its own business: no meter on top of it. As
+	 * JSON, it is part of the result instead */
+	bool streams = strcmp(a->op, "vm_run") == 0 && !v->front->json;
 	struct client_io io = client_io_none(deadline_in_ms(DEADLINE_MAX_MS));
+	auto_client struct client *c = NULL;
 	autoclose int sent_fd = -1;
 	struct meter meter;
 	int rc;
 
-	if (open_sent(op, args, &sent_fd, e) != 0 ||
-	    connect_service(v, no_start, &c, e) != 0)
+	if (open_sent(a->op, a->args, &sent_fd, e) != 0 ||
+	    connect_service(v, a->no_start, &c, e) != 0)
 		return -1;
 	io.in_fd = sent_fd;
-	/* a command's output is its own business: no meter on top of it. As
-	 * JSON, it is part of the result instead */
-	bool streams = strcmp(op, "vm_run") == 0 && !v->front->json;
 	meter_init(&meter, v->front->quiet || streams);
 	io.ctx = &meter;
 	io.progress = meter_show;
 	io.cancel_fd = v->cancel_fd;
-	io.image = image;
+	io.image = a->image;
 	if (streams) {
 		io.in_fd = STDIN_FILENO;
 		io.out_fd = STDOUT_FILENO;
 		io.err_fd = STDERR_FILENO;
 	}
-	rc = client_call(c, op, args, &io, ret_result, e);
+	rc = client_call(c, a->op, a->args, &io, ret_result, e);
 	meter_clear(&meter);
 	return rc;
 }
@@ -104,7 +110,9 @@ static int call(const struct invoke *v, const char *op, const json_t *args,
 int invoke_op(const struct invoke *v, const char *op, const json_t *args,
 	      bool no_start, json_t **ret_result, struct err *e)
 {
-	return call(v, op, args, no_start, NULL, ret_result, e);
+	struct asked a = {.op = op, .args = args, .no_start = no_start};
+
+	return call(v, &a, ret_result, e);
 }
 
 int invoke_print(const struct invoke *v, const struct op *op,
@@ -200,12 +208,13 @@ static int image_and_print(const struct invoke *v, const struct op *op,
 {
 	auto_json json_t *result = NULL;
 	struct buf image;
+	struct asked a = {.op = op->name, .args = args, .image = &image};
 	int rc = -1;
 
 	if (check_output(v, e) != 0)
 		return -1;
 	buf_init(&image, LIMIT_IMAGE_LEN);
-	if (call(v, op->name, args, false, &image, &result, e) == 0)
+	if (call(v, &a, &result, e) == 0)
 		rc = put_image(v, op, &image, result, e);
 	buf_finish(&image);
 	return rc;

@@ -19,7 +19,7 @@
 
 /* `service status` of one that does not run, as in LSB init scripts */
 #define STATUS_NOT_RUNNING 3
-#define STOP_MS (2 * LIMIT_SERVICE_STOP_MS)
+#define STOP_MS (2L * LIMIT_SERVICE_STOP_MS)
 
 /* ---- ssh
  * ------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ static int local_ssh(const struct invoke *v, const struct op *op,
 	const char *vm;
 	size_t n = 0;
 
-	(void)ret_status;
+	*ret_status = 0;
 	if (json_get_str(args, "vm", &vm, e) != 0)
 		return err_wrap(e, "%s", op->verb);
 	/* the service also writes the configuration and the key of this VM */
@@ -84,11 +84,11 @@ static bool ask_yes(void)
 	if (!tty)
 		return false;
 	fputs("Run it now? [y/N] ", tty);
-	fflush(tty);
+	(void)fflush(tty);
 	rewind(tty); /* from writing to reading */
 	if (!fgets(line, sizeof(line), tty))
 		line[0] = '\0';
-	fclose(tty);
+	(void)fclose(tty);
 	return line[0] == 'y' || line[0] == 'Y';
 }
 
@@ -140,7 +140,7 @@ static int local_init(const struct invoke *v, const struct op *op,
 	auto_json json_t *result = NULL;
 	const json_t *command;
 
-	(void)ret_status;
+	*ret_status = 0;
 	if (invoke_op(v, op->name, args, false, &result, e) != 0)
 		return -1;
 	command = json_object_get(result, "command");
@@ -235,7 +235,7 @@ static int local_stop(const struct invoke *v, const struct op *op,
 	bool was_running;
 
 	(void)args;
-	(void)ret_status;
+	*ret_status = 0;
 	if (stop(v, &was_running, e) != 0)
 		return -1;
 	result = json_pack("{s:b, s:b}", "running", 0, "was_running",
@@ -250,7 +250,7 @@ static int local_restart(const struct invoke *v, const struct op *op,
 	bool was_running;
 
 	(void)args;
-	(void)ret_status;
+	*ret_status = 0;
 	if (stop(v, &was_running, e) != 0 ||
 	    invoke_op(v, "service_status", NULL, false, &result, e) != 0)
 		return -1;

@@ -82,13 +82,17 @@ static int cmd_help(int argc, char *argv[])
 	return print_and_finish(&out);
 }
 
-static int cmd_completion(const struct invoke *v, int argc, char *argv[])
+static int cmd_completion(const struct invoke *v, struct home *home, int argc,
+			  char *argv[])
 {
 	struct err e = {0};
 	struct buf out;
 
 	if (argc == 1 && strcmp(argv[0], "vms") == 0) {
+		if (home_init(home, v->front->home, &e) != 0)
+			return fail(&e);
 		local_print_vms(v);
+		home_finish(home);
 		return 0;
 	}
 	buf_init(&out, HELP_CAP);
@@ -117,11 +121,10 @@ static int run_op(const struct invoke *v, const struct op *op,
 	return rc == 0 ? status : fail(&e);
 }
 
-static int cmd_op(struct invoke *v, struct argv_front *front,
+static int cmd_op(struct invoke *v, struct home *home, struct argv_front *front,
 		  const struct op *op, int argc, char *argv[])
 {
 	auto_json json_t *args = NULL;
-	struct home home = {0};
 	struct err e = {0};
 	struct buf out;
 	int status;
@@ -133,39 +136,25 @@ static int cmd_op(struct invoke *v, struct argv_front *front,
 		help_op(&out, op);
 		return print_and_finish(&out);
 	}
-	if (home_init(&home, front->home, &e) != 0)
+	if (home_init(home, front->home, &e) != 0)
 		return fail(&e);
-	v->home = &home;
 	v->cancel_fd = interrupt_open(&e);
 	status = v->cancel_fd < 0 ? fail(&e) : run_op(v, op, args);
-	home_finish(&home);
-	return status;
-}
-
-static int complete_in_home(struct invoke *v, const struct argv_front *front,
-			    int argc, char *argv[])
-{
-	struct home home = {0};
-	struct err e = {0};
-	int status;
-
-	if (home_init(&home, front->home, &e) != 0)
-		return fail(&e);
-	v->home = &home;
-	status = cmd_completion(v, argc, argv);
-	home_finish(&home);
+	home_finish(home);
 	return status;
 }
 
 int main(int argc, char *argv[])
 {
 	struct argv_front front = {0};
-	struct invoke v = {.front = &front, .cancel_fd = -1};
+	struct home home = {0};
+	struct invoke v = {.home = &home, .front = &front, .cancel_fd = -1};
 	const struct op *op;
 	struct err e = {0};
 	int used;
 
-	setlocale(LC_CTYPE, "");
+	/* no thread ever runs: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+	(void)setlocale(LC_CTYPE, "");
 	log_init("boxery", LOG_WARN);
 	argc--;
 	argv++;
@@ -185,9 +174,9 @@ int main(int argc, char *argv[])
 	if (strcmp(argv[0], "help") == 0)
 		return cmd_help(argc - 1, argv + 1);
 	if (strcmp(argv[0], "completion") == 0)
-		return complete_in_home(&v, &front, argc - 1, argv + 1);
+		return cmd_completion(&v, &home, argc - 1, argv + 1);
 	op = op_find_verb(argc, argv, &used);
 	if (!op)
 		return unknown_command(argv[0]);
-	return cmd_op(&v, &front, op, argc - used, argv + used);
+	return cmd_op(&v, &home, &front, op, argc - used, argv + used);
 }

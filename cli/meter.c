@@ -69,7 +69,7 @@ void meter_show(void *meter, const struct client_progress *p)
 		fprintf(stderr, "\r\033[K%.*s", (int)columns() - 1, line);
 	else
 		fprintf(stderr, "%s\n", line);
-	fflush(stderr);
+	(void)fflush(stderr);
 	m->shown = m->tty;
 }
 
@@ -78,6 +78,6 @@ void meter_clear(struct meter *m)
 	if (!m->shown)
 		return;
 	fputs("\r\033[K", stderr);
-	fflush(stderr);
+	(void)fflush(stderr);
 	m->shown = false;
 }

@@ -189,6 +189,8 @@ static bool is_nested(const json_t *v)
 	       (json_is_array(v) && json_is_object(json_array_get(v, 0)));
 }
 
+/* Records in records: to DEPTH_MAX, deeper ones are shown as JSON.
+ * NOLINTBEGIN(misc-no-recursion) */
 static int render_record(struct buf *out, const json_t *record, int depth,
 			 struct err *e);
 
@@ -237,6 +239,8 @@ static int render_record(struct buf *out, const json_t *record, int depth,
 	}
 	return 0;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 int render_result(struct buf *out, const struct op *op, const json_t *result,
 		  struct err *e)

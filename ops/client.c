@@ -29,7 +29,7 @@
 #define GRANT_LEN (LIMIT_RPC_WINDOW_LEN / 4)
 /* our own requests wait in memory up to here, then sources are not read */
 #define OUT_LEN ((size_t)1024 * 1024)
-#define OUT_CAP (OUT_LEN + 2 * LIMIT_RPC_FRAME_LEN)
+#define OUT_CAP (OUT_LEN + (size_t)2 * LIMIT_RPC_FRAME_LEN)
 /* how long a call may take to end once it was cancelled: by a person, who
  * waits for the undoing, or because its time was up */
 #define CANCEL_MS 60000

@@ -54,7 +54,7 @@ static char *find_program(void)
 static char **env_new(const struct home *h)
 {
 	static const char *const kept[] = {"HOME", "LANG", "USER"};
-	const char *path = getenv("PATH");
+	const char *path = secure_getenv("PATH");
 	char **env = alloc_array(ARRAY_COUNT(kept) + 3, sizeof(*env));
 	size_t n = 0;
 
@@ -62,7 +62,7 @@ static char **env_new(const struct home *h)
 	if (h->relocated)
 		env[n++] = alloc_printf("BOXERY_HOME=%s", h->relocated);
 	for (size_t i = 0; i < ARRAY_COUNT(kept); i++) {
-		const char *value = getenv(kept[i]);
+		const char *value = secure_getenv(kept[i]);
 
 		if (value)
 			env[n++] = alloc_printf("%s=%s", kept[i], value);

@@ -608,8 +608,10 @@ json_t *validate_args(const struct op *op, const json_t *args, bool from_agent,
 		json_t *checked;
 
 		/* clients send null for what they leave out */
-		if ((!v || json_is_null(v)) && p->def)
-			v = def = json_loads(p->def, JSON_DECODE_ANY, NULL);
+		if ((!v || json_is_null(v)) && p->def) {
+			def = json_loads(p->def, JSON_DECODE_ANY, NULL);
+			v = def;
+		}
 		if (!v || json_is_null(v)) {
 			if (!(p->flags & OP_REQUIRED) || !is_for(p, from_agent))
 				continue;

@@ -111,7 +111,7 @@ void conn_refuse(struct conn *c, const struct err *why);
 /* -- call.c ------------------------------------------------------------------
  */
 
-struct call *call_new(struct conn *c, uint32_t id, const void *payload,
+struct call *call_new(struct conn *conn, uint32_t id, const void *payload,
 		      size_t len);
 /* Nothing that arrives concerns it any more; its id is free. No lock held. */
 void call_unlink(struct call *c);
@@ -131,7 +131,7 @@ void call_set_survives(struct call *c, bool survives);
  */
 
 /* The body of a call's thread: parse, check, run, answer, free. */
-void *dispatch_call(void *call);
+void *dispatch_call(void *arg);
 
 /* -- serve.c -----------------------------------------------------------------
  */

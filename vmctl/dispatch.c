@@ -152,6 +152,7 @@ static int run_job(struct call *c, call_handler *handler, const json_t *args,
 static int run(struct call *c, const struct request *r, json_t **ret_result,
 	       struct err *e)
 {
+	/* cppcheck-suppress AssignmentIntegerToAddress ; it is a pointer */
 	call_handler *handler = serve_opts(c->conn->serve)->handler(c->op);
 	int rc;
 

@@ -71,10 +71,11 @@ static void raise_limits(void)
 /* Programs that we run may live where a user's PATH does not look. */
 static void widen_path(void)
 {
-	const char *path = getenv("PATH");
+	const char *path = secure_getenv("PATH");
 	autofree char *wide = alloc_printf(
 		"%s:/usr/sbin:/sbin", path && *path ? path : "/usr/bin:/bin");
 
+	/* no thread runs yet: NOLINTNEXTLINE(concurrency-mt-unsafe) */
 	setenv("PATH", wide, 1);
 }
 
@@ -165,7 +166,8 @@ static int serve_here(struct running *r, struct err *e)
 	umask(077);
 	raise_limits();
 	widen_path();
-	/* a few threads at a time do not need an arena for each core */
+	/* a few threads at a time do not need an arena for each core; none
+	 * runs yet: NOLINTNEXTLINE(concurrency-mt-unsafe) */
 	mallopt(M_ARENA_MAX, 2);
 	lock_fd = instance_lock(h, deadline_in_ms(LIMIT_SERVICE_START_MS), e);
 	if (lock_fd < 0)
@@ -232,7 +234,7 @@ static int serve_background(struct running *r, struct err *e)
 	close(fds[1]);
 	buf_init(&said, sizeof(e->msg));
 	rc = fd_read_to_end(fds[0], &said,
-			    deadline_in_ms(2 * LIMIT_SERVICE_START_MS), e);
+			    deadline_in_ms(2L * LIMIT_SERVICE_START_MS), e);
 	close(fds[0]);
 	if (rc == 0 && strcmp(said.data, READY) != 0)
 		rc = err_set(e, ERR_UNAVAILABLE, "%s",

@@ -13,22 +13,25 @@
 #include "vmctl/serve.h"
 #include "vmctl/service.h"
 
+#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Resident memory, or 0 when the kernel does not tell. */
 static int64_t resident_len(void)
 {
-	FILE *f = fopen("/proc/self/statm", "re");
-	long long size, resident = 0;
+	autoclose int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	char text[128];
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	const char *second;
 
-	if (!f)
+	if (n <= 0)
 		return 0;
-	if (fscanf(f, "%lld %lld", &size, &resident) != 2)
-		resident = 0;
-	fclose(f);
-	return resident * sysconf(_SC_PAGESIZE);
+	text[n] = '\0';
+	second = strchr(text, ' ');
+	return second ? strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
 }
 
 int op_service_status(struct call *c, const json_t *args, json_t **ret_result,

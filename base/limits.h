@@ -97,9 +97,9 @@
 #define LIMIT_GUEST_QUIET_MS 30000
 /* … and given up after this: a busy host may starve an emulated guest */
 #define LIMIT_GUEST_DEAD_MS 60000
-/* one stream's bytes taken over from libssh for a slow reader: what a guest
- * may send before we grant it more, twice */
-#define LIMIT_GUEST_STAGE_LEN (8 << 20)
+/* one stream's bytes that wait for a slow reader: more than any guest may
+ * send before we grant it more, twice */
+#define LIMIT_GUEST_STAGE_LEN (32 << 20)
 /* bytes outside of channels: a burst, and what may go on for ever (key
  * exchanges, window updates) */
 #define LIMIT_GUEST_JUNK_LEN (4 * 1024 * 1024)

@@ -131,7 +131,7 @@ void guest_set_address(struct guest *g, const char *address, unsigned port)
 		free(g->address);
 		g->address = alloc_str(address);
 		g->port = port;
-		g->epoch++;
+		g->moved = true;
 	}
 	pthread_mutex_unlock(&g->lock);
 	guest_wake(g);
@@ -140,7 +140,7 @@ void guest_set_address(struct guest *g, const char *address, unsigned port)
 void guest_drop(struct guest *g)
 {
 	pthread_mutex_lock(&g->lock);
-	g->epoch++;
+	g->stopped = true;
 	pthread_mutex_unlock(&g->lock);
 	guest_wake(g);
 }

@@ -43,8 +43,12 @@
 #define TX_LEN 32000
 /* read from one local fd in a row */
 #define TX_BURST_COUNT 8
-/* What libssh holds for an honest guest stays under 1.3 windows of 1280000. */
-#define HELD_MAX_LEN (4 * 1024 * 1024)
+/* A stream that waits for its reader with this much also holds up the other. */
+#define BLOCKING_LEN (1 << 20)
+/* With this much the whole session waits; see guest_chan_backlogged(). */
+#define PAUSE_LEN (4 << 20)
+/* No honest guest gets a window for this. */
+#define HELD_MAX_LEN (LIMIT_GUEST_STAGE_LEN / 2)
 /* What a packet costs its sender besides the bytes in it. */
 #define PACKET_OVERHEAD_LEN 64
 
@@ -153,6 +157,21 @@ static size_t put(struct guest_stream *st, const void *p, size_t len)
 	return len;
 }
 
+static size_t backlog(const struct guest_stream *st)
+{
+	return st->held_len + st->stage.len - st->stage_at;
+}
+
+static bool blocks_other(const struct guest_stream *st)
+{
+	return st->full && backlog(st) >= BLOCKING_LEN;
+}
+
+bool guest_chan_backlogged(const struct guest_chan *c)
+{
+	return backlog(&c->out) >= PAUSE_LEN || backlog(&c->errs) >= PAUSE_LEN;
+}
+
 static int on_data(ssh_session ssh, ssh_channel channel, void *data,
 		   uint32_t len, int is_stderr, void *chan)
 {
@@ -176,9 +195,7 @@ static int on_data(ssh_session ssh, ssh_channel channel, void *data,
 		guest_session_taint(c->session, "it sends past its window");
 		return (int)len;
 	}
-	/* the window is the channel's: a reader that leaves one stream
-	 * alone holds up both, as with any ssh client */
-	if (!st->full && st->stage.len == 0 && other->held_len == 0)
+	if (!st->full && st->stage.len == 0 && !blocks_other(other))
 		done = put(st, data, len);
 	st->held_len = len - done;
 	return (int)done;
@@ -247,10 +264,12 @@ static void take_held(struct guest_chan *c, struct guest_stream *st)
 
 static void flush_stream(struct guest_chan *c, struct guest_stream *st)
 {
+	const struct guest_stream *other = st == &c->out ? &c->errs : &c->out;
+
 	if (st->full)
 		return;
 	for (;;) {
-		if (st->stage.len == 0)
+		if (st->stage.len == 0 && !blocks_other(other))
 			take_held(c, st);
 		if (st->stage.len == 0)
 			return;
@@ -554,10 +573,12 @@ void guest_chan_step(struct guest_chan *c)
 		start_open(c);
 	if (c->phase == GUEST_OPEN)
 		step_open(c);
-	if (c->phase == GUEST_REQUEST && c->remote_close)
-		refused(c);
 	if (c->phase == GUEST_REQUEST)
 		step_request(c);
+	/* after a look at the answer: a quick command's whole life may have
+	 * arrived in one piece */
+	if (c->phase == GUEST_REQUEST && c->remote_close)
+		refused(c);
 	if (c->phase == GUEST_LIVE || c->phase == GUEST_CLOSING)
 		step_live(c);
 	if (c->phase == GUEST_DRAIN)

@@ -131,7 +131,7 @@ struct guest {
 	/* lock */
 	char *address;
 	unsigned port;
-	unsigned epoch; /* sessions of an older one are dropped */
+	bool moved, stopped; /* drop the sessions */
 	bool quit;
 	struct guest_chan *incoming;
 	struct guest_waiter *waiters;
@@ -140,7 +140,6 @@ struct guest {
 	struct guest_session *sessions;
 	struct guest_chan *chans;
 	struct guest_session *current; /* whose packets libssh handles now */
-	unsigned seen_epoch;
 };
 
 /* ---- guest.c ---- */
@@ -191,6 +190,8 @@ struct guest_session {
 	int64_t junk_len, junk_ms; /* a leaky bucket of all other bytes */
 	int64_t heard_ms, asked_ms;
 	bool asked;   /* a keepalive is out, nothing came since */
+	bool paused;	/* not read from: a channel is backlogged */
+	bool elsewhere; /* the guest has another address meanwhile */
 	bool tainted; /* the guest broke the protocol: why says how */
 	const char *why;
 	struct ssh_counter_struct *counter; /* of the socket, kept by libssh */
@@ -229,6 +230,8 @@ void guest_chan_lost(struct guest_chan *c, const struct err *why);
 void guest_chan_end(struct guest_chan *c, const struct err *why);
 void guest_chan_signal(struct guest_chan *c, const char *signal);
 void guest_chan_close(struct guest_chan *c);
+/* So much waits for a reader that the session must not bring more. */
+bool guest_chan_backlogged(const struct guest_chan *c);
 /* Which of its fds to poll: fills up to 3, returns how many. */
 int guest_chan_poll(struct guest_chan *c, struct pollfd fds[3]);
 void guest_chan_ready(struct guest_chan *c, int fd, short revents);

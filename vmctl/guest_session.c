@@ -462,7 +462,7 @@ short guest_session_events(const struct guest_session *s)
 
 bool guest_session_may_write(struct guest_session *s)
 {
-	if (s->link != GUEST_LINK_UP)
+	if (s->link != GUEST_LINK_UP || s->paused)
 		return false;
 	if (!(ssh_get_status(s->ssh) & SSH_WRITE_PENDING))
 		s->queued_len = 0;
@@ -496,6 +496,8 @@ int64_t guest_session_tick(struct guest_session *s, int64_t now_ms)
 					   LIMIT_SSH_CONNECT_MS / 1000);
 		return s->up_by.at_ms - now_ms;
 	}
+	if (s->paused) /* we do not listen */
+		s->heard_ms = now_ms;
 	if (now_ms - s->heard_ms < LIMIT_GUEST_QUIET_MS)
 		return s->heard_ms + LIMIT_GUEST_QUIET_MS - now_ms;
 	if (!s->asked)

@@ -148,7 +148,8 @@ static void assign_session(struct guest *g, struct guest_chan *c)
 /* Its channels and those who waited for it learn why it died. */
 static void bury(struct guest *g, struct guest_session *s)
 {
-	bool waited_for = s->heard_ms == 0; /* it never came up */
+	/* it never came up, where the guest is now */
+	bool waited_for = s->heard_ms == 0 && !s->elsewhere;
 
 	for (struct guest_chan *c = g->chans; c; c = c->next) {
 		if (c->session == s || (waited_for && c->phase == GUEST_WAIT &&
@@ -179,21 +180,24 @@ static bool bury_dead(struct guest *g)
 	return any;
 }
 
-static void drop_old_sessions(struct guest *g)
+/* A guest that moved is still waited for; of one that stopped all is over. */
+static void drop_sessions(struct guest *g)
 {
-	unsigned epoch;
+	bool moved, stopped;
 
 	pthread_mutex_lock(&g->lock);
-	epoch = g->epoch;
+	moved = g->moved;
+	stopped = g->stopped;
+	g->moved = g->stopped = false;
 	pthread_mutex_unlock(&g->lock);
-	if (epoch == g->seen_epoch)
-		return;
-	g->seen_epoch = epoch;
-	for (struct guest_session *s = g->sessions; s; s = s->next)
+	for (struct guest_session *s = g->sessions; s && (moved || stopped);
+	     s = s->next) {
+		s->elsewhere = moved && !stopped;
 		guest_session_fail(s, ERR_UNAVAILABLE,
 				   "the connection to %s was dropped: it "
 				   "stopped or moved",
 				   g->name);
+	}
 }
 
 /* ---- waiters of guest_connect() ---- */
@@ -227,8 +231,9 @@ static int64_t serve_waiters(struct guest *g, int64_t next_ms)
 		}
 	}
 	pthread_mutex_unlock(&g->lock);
-	if (waiting && !any_connecting(g, GUEST_CONTROL))
-		connect_session(g, GUEST_CONTROL);
+	if (waiting && !any_connecting(g, GUEST_CONTROL) &&
+	    connect_session(g, GUEST_CONTROL))
+		return 0; /* look at once: it may have failed already */
 	return next_ms;
 }
 
@@ -256,6 +261,15 @@ static void step_channels(struct guest *g)
 		if (c->phase < GUEST_LIVE && !c->ended)
 			expire(c);
 	}
+}
+
+static void pause_sessions(struct guest *g)
+{
+	for (struct guest_session *s = g->sessions; s; s = s->next)
+		s->paused = false;
+	for (struct guest_chan *c = g->chans; c; c = c->next)
+		if (c->session && guest_chan_backlogged(c))
+			c->session->paused = true;
 }
 
 static void sweep_channels(struct guest *g)
@@ -348,12 +362,14 @@ static void round_trip(struct guest *g, struct poll_set *set)
 {
 	int64_t now_ms = deadline_now_ms(), next_ms;
 
-	drop_old_sessions(g);
+	drop_sessions(g);
 	step_channels(g);
-	next_ms = serve_waiters(g, next_deadline(g, now_ms));
+	next_ms = next_deadline(g, now_ms);
 	if (bury_dead(g))
 		next_ms = now_ms; /* what it left may begin anew */
+	next_ms = serve_waiters(g, next_ms);
 	sweep_channels(g);
+	pause_sessions(g);
 	fill_set(g, set);
 	if (next_ms < now_ms)
 		next_ms = now_ms;

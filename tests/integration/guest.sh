@@ -1,0 +1,125 @@
+#!/bin/bash
+# guest.c against a real sshd on 127.0.0.1, and against a server that lies.
+#
+# As root it goes into a mount namespace whose /etc/passwd has one more user, so
+# that sshd separates privileges as it does in a guest; else it logs in as who
+# runs the test.
+set -eu
+cd "$(dirname "$0")/../.."
+make -s build/release/tools/guest_drive
+tools=$PWD/build/release/tools
+
+if [ "$(id -u)" = 0 ] && [ -z "${GUEST_TEST_INSIDE:-}" ]; then
+	GUEST_TEST_INSIDE=1 exec unshare -m --propagation private -- \
+		"$0" "$@"
+fi
+dir=$(mktemp -d /tmp/boxery-guest-XXXXXX)
+chmod 755 "$dir"
+pids=()
+finish() {
+	local pid
+	for pid in "${pids[@]}"; do
+		kill -KILL "$pid" 2> /dev/null || true
+	done
+	rm -rf "$dir"
+}
+trap finish EXIT
+
+GUEST_USER=$(id -un)
+if [ "$(id -u)" = 0 ]; then
+	GUEST_USER=boxtest
+	mkdir -p "$dir/home" /run/sshd
+	sed "/^boxtest:/d" /etc/passwd > "$dir/passwd"
+	echo "boxtest:x:64321:64321::$dir/home:/bin/sh" >> "$dir/passwd"
+	chown 64321:64321 "$dir/home"
+	mount --bind "$dir/passwd" /etc/passwd
+fi
+for key in host other client stranger; do
+	ssh-keygen -q -t ed25519 -N '' -C '' -f "$dir/$key"
+done
+ssh-keygen -q -t ecdsa -N '' -C '' -f "$dir/ecdsa"
+cp "$dir/client.pub" "$dir/authorized"
+chmod 644 "$dir/authorized"
+export GUEST_USER GUEST_KEY=$dir/client GUEST_HOST_KEY=$dir/host.pub
+
+# start_sshd NAME LINE…: on a free port, which it leaves in $port; its log is
+# $dir/NAME.log, its pid $server
+start_sshd() {
+	local name=$1 try
+	shift
+	for try in 1 2 3 4 5 6 7 8 9 10; do
+		port=$((20000 + RANDOM % 12000))
+		printf '%s\n' "Port $port" 'ListenAddress 127.0.0.1' \
+			"AuthorizedKeysFile $dir/authorized" 'UsePAM no' \
+			'PasswordAuthentication no' 'StrictModes no' \
+			"PidFile none" 'LogLevel DEBUG1' 'MaxStartups 100' \
+			'Subsystem sftp internal-sftp' "$@" > "$dir/$name.conf"
+		/usr/sbin/sshd -D -f "$dir/$name.conf" -E "$dir/$name.log" &
+		server=$!
+		for _ in $(seq 50); do
+			grep -q 'Server listening' "$dir/$name.log" \
+				2> /dev/null && break
+			sleep 0.1
+		done
+		if grep -q 'Server listening' "$dir/$name.log"; then
+			pids+=("$server")
+			return 0
+		fi
+		wait "$server" || true
+		: > "$dir/$name.log"
+	done
+	echo "no sshd after $try tries: $(cat "$dir/$name.log")" >&2
+	return 1
+}
+
+passed=0
+drive() {
+	local begun=$SECONDS
+	timeout 120 "$tools/guest_drive" "$@" || {
+		echo "FAIL  $* ($?)" >&2
+		exit 1
+	}
+	printf 'ok    %s (%d s)\n' "$1" $((SECONDS - begun))
+	passed=$((passed + 1))
+}
+
+start_sshd main "HostKey $dir/host"
+export GUEST_PORT=$port
+for scenario in exits streams words flood slow-reader parallel warm idle \
+	lost stopped moved ending background; do
+	drive $scenario
+done
+drive sockets "$dir/echo.sock"
+
+# keys are exchanged anew every 2 MiB: nothing may be lost or stall
+start_sshd rekey "HostKey $dir/host" 'RekeyLimit 2M'
+for scenario in streams flood slow-reader; do
+	GUEST_PORT=$port drive $scenario
+done
+GUEST_PORT=$port drive sockets "$dir/echo-rekey.sock"
+[ "$(grep -c 'rekeying in progress\|SSH2_MSG_KEXINIT received' \
+	"$dir/rekey.log")" -gt 20 ] || {
+	echo 'FAIL  the keys were not exchanged anew' >&2
+	exit 1
+}
+
+# D13: what is not the pinned host gets nothing, not even a user's name
+nothing_was_sent() {
+	grep -q 'Connection from 127.0.0.1' "$dir/$1.log" || return 1
+	! grep -qi "userauth\|$GUEST_USER\|publickey" "$dir/$1.log"
+}
+start_sshd strange "HostKey $dir/other"
+GUEST_PORT=$port drive wrong-host "$dir/host.pub"
+nothing_was_sent strange
+start_sshd ecdsa "HostKey $dir/ecdsa"
+GUEST_PORT=$port drive wrong-host "$dir/host.pub"
+nothing_was_sent ecdsa
+grep -q "userauth-request for user $GUEST_USER" "$dir/main.log"
+drive wrong-client "$dir/stranger"
+
+# a server that is stopped before it says anything
+start_sshd asleep "HostKey $dir/host"
+kill -STOP "$server"
+GUEST_PORT=$port drive silent
+
+echo "$passed passed, 0 failed"

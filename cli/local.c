@@ -44,7 +44,6 @@ static int local_ssh(const struct invoke *v, const struct op *op,
 	auto_json json_t *asked = NULL;
 	auto_json json_t *info = NULL;
 	autofree char *config = path_join(v->home->config, "ssh_config");
-	autofree char *host = NULL;
 	autofree const char **argv = NULL;
 	const char *vm;
 	size_t n = 0;
@@ -57,12 +56,11 @@ static int local_ssh(const struct invoke *v, const struct op *op,
 	if (invoke_op(v, "vm_info", asked, false, &info, e) != 0 ||
 	    check_running(info, vm, e) != 0)
 		return -1;
-	host = alloc_printf("boxery-%s", vm);
 	argv = alloc_array(json_array_size(words) + 6, sizeof(*argv));
 	argv[n++] = "ssh";
 	argv[n++] = "-F";
 	argv[n++] = config;
-	argv[n++] = host;
+	argv[n++] = vm;
 	if (json_array_size(words) > 0)
 		argv[n++] = "--";
 	for (size_t i = 0; i < json_array_size(words); i++)

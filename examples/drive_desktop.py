@@ -104,9 +104,9 @@ def save_image(result, path):
 
 
 def big_letters(word):
-    """Shell words that clear the terminal and print `word` large."""
+    """A shell command that prints `word` large."""
     # DECDHL: the same line twice, as top and as bottom half, double size
-    return (f"clear; printf '\\033#3{word}\\n\\033#4{word}\\n'")
+    return (f"printf '\\033#3{word}\\n\\033#4{word}\\n'")
 
 
 def wait_until_changed(server, vm, before, seconds):

@@ -224,6 +224,12 @@ install: all
 	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	cp -R --no-preserve=ownership guest $(DESTDIR)$(PREFIX)/share/boxery/
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
+	$(O)/bin/boxery completion bash > \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/boxery
+	$(O)/bin/boxery completion zsh > \
+		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_boxery
 	sed 's,@BINDIR@,$(PREFIX)/bin,' packaging/systemd/boxery-host.service.in \
 		> $(DESTDIR)$(PREFIX)/lib/systemd/user/boxery-host.service
 deps:

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 static const char *word(const json_t *args, size_t i)
 {
@@ -151,6 +152,8 @@ int main(int argc, char *argv[])
 	struct serve_opts o = {.service = &service, .handler = find};
 	struct serve *serve = NULL;
 	struct err e = {0};
+	int lock_fd = -1;
+	int rc = 1;
 	sigset_t set;
 
 	log_init("stand_in", LOG_WARN);
@@ -163,14 +166,21 @@ int main(int argc, char *argv[])
 	service.jobs = jobs_new();
 	o.signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
 	o.socket_path = service.home.socket;
-	if (instance_lock(&service.home, deadline_in_ms(1000), &e) < 0)
+	lock_fd = instance_lock(&service.home, deadline_in_ms(1000), &e);
+	if (lock_fd < 0)
 		goto fail;
 	o.listen_fd = instance_listen(&service.home, &e);
 	if (o.listen_fd < 0 || serve_new(&o, &serve, &e) != 0 ||
 	    serve_run(serve, &e) != 0)
 		goto fail;
-	return 0;
+	rc = 0;
 fail:
-	fprintf(stderr, "stand_in: %s\n", err_msg(&e));
-	return 1;
+	if (rc != 0)
+		fprintf(stderr, "stand_in: %s\n", err_msg(&e));
+	serve_free(serve);
+	jobs_free(service.jobs);
+	if (lock_fd >= 0)
+		close(lock_fd);
+	home_finish(&service.home);
+	return rc;
 }

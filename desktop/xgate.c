@@ -41,6 +41,7 @@ struct queue {
 
 struct xgate {
 	pthread_t thread;
+	bool started; /* the owner's alone, as is thread */
 	int server_fd, pair_fd, wake_fd;
 	struct queue up, down;	/* the thread's alone */
 	pthread_mutex_t mutex;	/* guards what follows */
@@ -48,7 +49,6 @@ struct xgate {
 	struct err error;
 	struct deadline deadline;
 	bool active, broken, quit;
-	bool started; /* the owner's alone */
 };
 
 static void wake(struct xgate *g)

@@ -22,6 +22,8 @@ if [ -z "${BOXERY_LAB:-}" ]; then
 	exit 1
 fi
 
+# tests/run keeps the guest image in a home of its own
+suite_home=${BOXERY_HOME:-/nonexistent}
 begin=$SECONDS
 failures=0
 
@@ -54,8 +56,8 @@ lab_home() {
 lab_find_image() {
 	local f
 	for f in ${BOXERY_TEST_IMAGE:-} \
-		$(ls -t /var/lib/boxery/*/images/*desktop*.qcow2 2>/dev/null) \
-		/var/cache/boxery-test/base-desktop.qcow2; do
+		$(ls -t "$suite_home"/data/images/*desktop*.qcow2 \
+			/var/lib/boxery/*/images/*desktop*.qcow2 2>/dev/null); do
 		if [ -f "$f" ] && [ -f "$f.json" ]; then
 			echo "$f"
 			return 0

@@ -23,7 +23,7 @@ if [ -z "${BOXERY_LAB:-}" ]; then
 fi
 
 # tests/run keeps the guest image in a home of its own
-suite_home=${BOXERY_HOME:-/nonexistent}
+suite_home=${BOXERY_HOME:-/var/cache/boxery-check}
 begin=$SECONDS
 failures=0
 

@@ -23,7 +23,8 @@ struct coords_size coords_fit(struct coords_size size)
 	if (l > COORDS_EDGE_PX)
 		l = COORDS_EDGE_PX;
 	for (;; l--) {
-		s = (unsigned)(((uint64_t)l * short_px + long_px / 2) / long_px);
+		s = (unsigned)(((uint64_t)l * short_px + long_px / 2) /
+			       long_px);
 		if (s == 0)
 			s = 1;
 		if (fits(l, s))
@@ -99,4 +100,3 @@ int coords_rect_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
 		&ret->height_px);
 	return 0;
 }
-

@@ -19,14 +19,15 @@ void cursor_draw(uint8_t *bgrx, struct coords_size size,
 		if (y < 0 || y >= size.height_px)
 			continue;
 		for (unsigned col = 0; col < argb_size.width_px; col++) {
-			uint32_t p = argb[(size_t)row * argb_size.width_px +
-					  col];
+			uint32_t p =
+				argb[(size_t)row * argb_size.width_px + col];
 			int64_t x = (int64_t)place.x + col;
 			uint8_t *out;
 
 			if (x < 0 || x >= size.width_px)
 				continue;
-			out = bgrx + ((size_t)y * size.width_px + (size_t)x) * 4;
+			out = bgrx +
+			      ((size_t)y * size.width_px + (size_t)x) * 4;
 			out[0] = over(p & 0xff, out[0], p >> 24);
 			out[1] = over(p >> 8 & 0xff, out[1], p >> 24);
 			out[2] = over(p >> 16 & 0xff, out[2], p >> 24);

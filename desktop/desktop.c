@@ -79,7 +79,7 @@ int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
 	return end(d, x11_size(d->x, &size, e));
 }
 
-/* ---- seeing ------------------------------------------------------------------- */
+/* ---- seeing ---- */
 
 int desktop_capture(struct desktop *d, const struct turn *t,
 		    const struct desktop_region *region,
@@ -102,7 +102,8 @@ static int settle(struct desktop *d, const struct turn *t,
 		struct desktop_shot *now;
 
 		deadline_sleep_ms(LOOK_MS);
-		if (turn_check(t, "waiting for the desktop to settle", e) != 0 ||
+		if (turn_check(t, "waiting for the desktop to settle", e) !=
+			    0 ||
 		    screenshot_take(d->x, NULL, &now, e) != 0)
 			return -1;
 		if (!screenshot_same(last, now))
@@ -121,7 +122,7 @@ int desktop_capture_settled(struct desktop *d, const struct turn *t,
 	return end(d, settle(d, t, ret, e));
 }
 
-/* ---- places ---------------------------------------------------------------------- */
+/* ---- places ---- */
 
 /* The desktop's size, which must be the one that the client last saw. */
 static int size_as_seen(struct desktop *d, const struct turn *t,
@@ -174,7 +175,7 @@ static int to_hold(struct desktop *d, const char *modifiers,
 	return 0;
 }
 
-/* ---- doing ------------------------------------------------------------------------ */
+/* ---- doing ---- */
 
 static int click(struct desktop *d, const struct turn *t,
 		 const struct desktop_click *c, struct err *e)

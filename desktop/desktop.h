@@ -87,8 +87,8 @@ struct desktop_place {
 struct desktop_click {
 	const struct desktop_place *at; /* NULL: where the pointer is */
 	enum input_button button;
-	unsigned count;		/* clicks, or notches of a wheel */
-	const char *modifiers;	/* "ctrl+shift", or NULL */
+	unsigned count;	       /* clicks, or notches of a wheel */
+	const char *modifiers; /* "ctrl+shift", or NULL */
 };
 int desktop_click(struct desktop *d, const struct turn *t,
 		  const struct desktop_click *c, struct err *e)
@@ -107,8 +107,7 @@ int desktop_drag(struct desktop *d, const struct turn *t,
 		 const struct desktop_drag *g, struct err *e)
 	__attribute__((warn_unused_result));
 int desktop_type(struct desktop *d, const struct turn *t, const char *text,
-		 size_t len, struct err *e)
-	__attribute__((warn_unused_result));
+		 size_t len, struct err *e) __attribute__((warn_unused_result));
 /* "ctrl+a Delete", repeat times over. */
 int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
 		unsigned repeat, struct err *e)

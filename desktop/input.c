@@ -57,7 +57,7 @@ int input_click(struct x11 *x, const struct coords_point *at,
 	return x11_sync(x, e);
 }
 
-/* ---- drag ----------------------------------------------------------------------------- */
+/* ---- drag ---- */
 
 static unsigned length(struct coords_point a, struct coords_point b)
 {

@@ -24,7 +24,7 @@
 
 struct keymap_slot {
 	uint8_t keycode;
-	uint32_t keysym; /* bound to it, 0: none */
+	uint32_t keysym;  /* bound to it, 0: none */
 	uint64_t used_at; /* of keymap.clock, by the last plan to press it */
 	bool fresh;	  /* the last plan bound it */
 };
@@ -59,7 +59,8 @@ int keymap_plan(struct keymap *k, const uint32_t *keysyms, size_t count,
 		struct keymap_plan *ret, struct err *e)
 	__attribute__((warn_unused_result));
 /* What the last plan newly bound, by keycode; 0: nothing. */
-void keymap_fresh(const struct keymap *k, uint32_t ret_keysyms[XKBMAP_KEYCODES]);
+void keymap_fresh(const struct keymap *k,
+		  uint32_t ret_keysyms[XKBMAP_KEYCODES]);
 /* Where a keysym is; false when nowhere. */
 bool keymap_find(const struct keymap *k, uint32_t keysym,
 		 struct keymap_stroke *ret);

@@ -151,7 +151,7 @@ int keysym_from_text(const char *text, size_t len, uint32_t *ret,
 	return 0;
 }
 
-/* ---- names -------------------------------------------------------------------- */
+/* ---- names ---- */
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
@@ -258,7 +258,7 @@ static int from_name(const char *name, uint32_t *ret, struct err *e)
 	return 0;
 }
 
-/* ---- chords ------------------------------------------------------------------- */
+/* ---- chords ---- */
 
 static int add_part(struct keysym_chord *c, const char *name, struct err *e)
 {
@@ -314,8 +314,8 @@ static int parse_chord(const char *text, size_t len, struct keysym_chord *ret,
 		while (at + n < len && text[at + n] != '+')
 			n++;
 		if (n >= sizeof(name))
-			return err_set(e, ERR_INVALID,
-				       "unknown key \"%.*s…\"", 24, text + at);
+			return err_set(e, ERR_INVALID, "unknown key \"%.*s…\"",
+				       24, text + at);
 		memcpy(name, text + at, n);
 		name[n] = '\0';
 		if (add_part(&c, name, e) != 0)

@@ -23,8 +23,8 @@ struct span {
 static struct span *make_spans(unsigned from, unsigned to, uint32_t unit)
 {
 	size_t per_span = from / to + 2;
-	struct span *spans = alloc_zero(
-		to * sizeof(*spans) + to * per_span * sizeof(uint32_t));
+	struct span *spans = alloc_zero(to * sizeof(*spans) +
+					to * per_span * sizeof(uint32_t));
 	uint32_t *w = (uint32_t *)(spans + to);
 
 	for (unsigned i = 0; i < to; i++) {
@@ -65,9 +65,8 @@ static void sum_rows(const uint8_t *bgrx, size_t row_len, const struct span *s,
 	}
 }
 
-static void sum_columns(const uint16_t *restrict sums,
-			const struct span *spans, unsigned width_px,
-			uint8_t *restrict rgb)
+static void sum_columns(const uint16_t *restrict sums, const struct span *spans,
+			unsigned width_px, uint8_t *restrict rgb)
 {
 	for (unsigned i = 0; i < width_px; i++) {
 		const uint16_t *p = sums + (size_t)spans[i].first * 4;

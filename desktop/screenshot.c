@@ -81,8 +81,7 @@ void desktop_shot_free(struct desktop_shot *s)
 	free(s);
 }
 
-bool screenshot_same(const struct desktop_shot *a,
-		     const struct desktop_shot *b)
+bool screenshot_same(const struct desktop_shot *a, const struct desktop_shot *b)
 {
 	const struct coords_rect *r = &a->info.rect;
 

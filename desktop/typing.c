@@ -25,10 +25,10 @@
 #include <xkbcommon/xkbcommon-keysyms.h>
 
 enum {
-	KEY_MS = 1,	    /* between keys */
-	CHORD_MS = 5,	    /* between chords: programs act on them */
-	CHUNK_COUNT = 64,   /* keys between two looks at the turn */
-	PONG_MS = 1000,	    /* for one ping */
+	KEY_MS = 1,	     /* between keys */
+	CHORD_MS = 5,	     /* between chords: programs act on them */
+	CHUNK_COUNT = 64,    /* keys between two looks at the turn */
+	PONG_MS = 1000,	     /* for one ping */
 	PONG_ALL_MS = 10000, /* for all of them */
 	/* a program that knows no ping has seen its keys after this time;
 	 * xterm on a busy emulated guest is done within 100 */
@@ -58,7 +58,7 @@ static int load(struct typing *t, struct x11 *x, struct err *e)
 	return 0;
 }
 
-/* ---- locks and held modifiers, put aside ---------------------------------------- */
+/* ---- locks and held modifiers, put aside ---- */
 
 struct aside {
 	bool relock;
@@ -67,8 +67,8 @@ struct aside {
 	unsigned lifted_count;
 };
 
-static void lift(struct typing *t, struct x11 *x,
-		 const struct x11_key_state *s, struct aside *a)
+static void lift(struct typing *t, struct x11 *x, const struct x11_key_state *s,
+		 struct aside *a)
 {
 	for (unsigned i = 0; i < X11_KEYCODES; i++) {
 		if (!s->down[i] || !t->keyboard.keys[i].mods)
@@ -83,8 +83,8 @@ static void lift(struct typing *t, struct x11 *x,
 static int await_lifted(struct x11 *x, struct aside *a, const struct turn *turn,
 			struct err *e)
 {
-	struct deadline d = deadline_min(deadline_in_ms(HELD_MS),
-					 turn->deadline);
+	struct deadline d =
+		deadline_min(deadline_in_ms(HELD_MS), turn->deadline);
 	struct x11_key_state s;
 	unsigned kept = 0;
 
@@ -142,7 +142,7 @@ static int put_aside(struct typing *t, struct x11 *x, const struct turn *turn,
 	return 0;
 }
 
-/* ---- changing the map -------------------------------------------------------------- */
+/* ---- changing the map ---- */
 
 static int await_quiet(struct typing *t, struct x11 *x, const struct turn *turn,
 		       struct err *e)
@@ -193,7 +193,7 @@ static void note_pressed(struct typing *t)
 	t->pressed_at_ms = deadline_now_ms();
 }
 
-/* ---- text ------------------------------------------------------------------------------ */
+/* ---- text ---- */
 
 struct text {
 	const uint32_t *keysyms;
@@ -280,7 +280,7 @@ int typing_text(struct typing *t, struct x11 *x, const uint32_t *keysyms,
 	return give_back(x, &aside, rc, e);
 }
 
-/* ---- chords ------------------------------------------------------------------------------ */
+/* ---- chords ---- */
 
 static int find_modifier(const struct typing *t, uint32_t keysym,
 			 uint8_t *ret_keycode, struct err *e)
@@ -427,7 +427,7 @@ int typing_chords(struct typing *t, struct x11 *x,
 	return give_back(x, &aside, rc, e);
 }
 
-/* ---- for the mouse ---------------------------------------------------------------------- */
+/* ---- for the mouse ---- */
 
 int typing_modifiers(struct typing *t, struct x11 *x,
 		     const struct keysym_chord *chord,

@@ -130,10 +130,10 @@ int x11_sync(struct x11 *x, struct err *e)
 	return reply ? drain_events(x, e) : -1;
 }
 
-/* ---- opening ---------------------------------------------------------------- */
+/* ---- opening ---- */
 
-static int need_extension(struct x11 *x, xcb_extension_t *ext,
-			  const char *name, struct err *e)
+static int need_extension(struct x11 *x, xcb_extension_t *ext, const char *name,
+			  struct err *e)
 {
 	const xcb_query_extension_reply_t *r;
 

@@ -48,10 +48,10 @@ void x11_end(struct x11 *x);
 /* ---- seeing (x11_image.c) ---- */
 
 struct x11_cursor {
-	int x, y;	    /* of the image's top left corner; may be outside */
-	int hot_x, hot_y;   /* of the pointer itself */
+	int x, y;	  /* of the image's top left corner; may be outside */
+	int hot_x, hot_y; /* of the pointer itself */
 	unsigned width_px, height_px;
-	uint32_t *pixels;   /* premultiplied ARGB, rows without gaps; or NULL */
+	uint32_t *pixels; /* premultiplied ARGB, rows without gaps; or NULL */
 };
 struct x11_capture {
 	void *owner;	 /* what x11_capture_finish() frees */
@@ -121,8 +121,8 @@ int x11_key_state(struct x11 *x, struct x11_key_state *ret, struct err *e)
 void x11_lock_state(struct x11 *x, uint8_t mods, uint8_t group);
 /* Give keycodes these keysyms (by keycode, 0: leave), in one change of the map
  * where the server takes it: each costs every program on the desktop. */
-int x11_bind(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
-	     struct err *e) __attribute__((warn_unused_result));
+int x11_bind(struct x11 *x, const uint32_t keysyms[X11_KEYCODES], struct err *e)
+	__attribute__((warn_unused_result));
 /* Which keycodes we bound, remembered by the server itself (a property of its
  * root window), so that they outlive this connection. */
 int x11_bound_get(struct x11 *x, bool ret_bound[X11_KEYCODES], struct err *e)

@@ -33,8 +33,8 @@ struct x11 {
 	struct xgate *gate;
 	xcb_connection_t *c;
 	struct xsetup setup;
-	uint64_t sent;	      /* number of the last request */
-	bool failed;	      /* the server answered against the protocol */
+	uint64_t sent;	       /* number of the last request */
+	bool failed;	       /* the server answered against the protocol */
 	uint16_t xtest_device; /* XTEST's keyboard, as XKB names it */
 	uint32_t atoms[X11_ATOM_COUNT];
 	uint32_t pings; /* counted, to tell answers apart */

@@ -75,7 +75,7 @@ int x11_pointer(struct x11 *x, struct x11_pointer *ret, struct err *e)
 	return 0;
 }
 
-/* ---- capture ------------------------------------------------------------------ */
+/* ---- capture ---- */
 
 /* 0 with c->owner NULL when the server answered an error: the rectangle was
  * outside, so the desktop has shrunk. */
@@ -93,7 +93,8 @@ static int take_image(struct x11 *x, unsigned seq, struct x11_capture *c,
 		return x_error ? 0 : -1;
 	c->owner = r;
 	if (r->depth != x->setup.depth || len != sizeof(*r) + pixels_len)
-		return x11_liar(x, "an image that is not what was asked for", e);
+		return x11_liar(x, "an image that is not what was asked for",
+				e);
 	c->pixels = (uint8_t *)(r + 1);
 	return 0;
 }
@@ -127,9 +128,9 @@ int x11_capture(struct x11 *x, const struct coords_size *size,
 		const struct coords_rect *rect, struct x11_capture *ret,
 		struct err *e)
 {
-	uint64_t image_len = sizeof(xcb_get_image_reply_t) +
-			     (uint64_t)rect->width_px * rect->height_px *
-				     PIXEL_LEN;
+	uint64_t image_len =
+		sizeof(xcb_get_image_reply_t) +
+		(uint64_t)rect->width_px * rect->height_px * PIXEL_LEN;
 	uint64_t cursor_len = sizeof(xcb_xfixes_get_cursor_image_reply_t) +
 			      CURSOR_SIDE_PX * CURSOR_SIDE_PX * PIXEL_LEN;
 	unsigned image_seq, cursor_seq, size_seq;

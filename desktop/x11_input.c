@@ -13,8 +13,8 @@ enum {
 	CHILDREN_COUNT = 16384,
 };
 
-static void fake(struct x11 *x, uint8_t type, uint8_t detail,
-		 unsigned delay_ms, int to_x, int to_y)
+static void fake(struct x11 *x, uint8_t type, uint8_t detail, unsigned delay_ms,
+		 int to_x, int to_y)
 {
 	x11_sent(x, xcb_test_fake_input(x->c, type, detail, delay_ms,
 					x->setup.root, (int16_t)to_x,
@@ -22,8 +22,7 @@ static void fake(struct x11 *x, uint8_t type, uint8_t detail,
 			    .sequence);
 }
 
-void x11_fake_key(struct x11 *x, uint8_t keycode, bool press,
-		  unsigned delay_ms)
+void x11_fake_key(struct x11 *x, uint8_t keycode, bool press, unsigned delay_ms)
 {
 	fake(x, press ? XCB_KEY_PRESS : XCB_KEY_RELEASE, keycode, delay_ms, 0,
 	     0);
@@ -41,7 +40,7 @@ void x11_fake_motion(struct x11 *x, int to_x, int to_y, unsigned delay_ms)
 	fake(x, XCB_MOTION_NOTIFY, 0 /* absolute */, delay_ms, to_x, to_y);
 }
 
-/* ---- ping ------------------------------------------------------------------------- */
+/* ---- ping ---- */
 
 static int focus_window(struct x11 *x, uint32_t *ret, struct err *e)
 {
@@ -166,8 +165,7 @@ static bool is_pong(const struct x11 *x, const xcb_generic_event_t *ev,
 		(const xcb_client_message_event_t *)ev;
 
 	return (ev->response_type & 0x7f) == XCB_CLIENT_MESSAGE &&
-	       m->format == 32 &&
-	       m->type == x->atoms[X11_ATOM_WM_PROTOCOLS] &&
+	       m->format == 32 && m->type == x->atoms[X11_ATOM_WM_PROTOCOLS] &&
 	       m->data.data32[0] == x->atoms[X11_ATOM_NET_WM_PING] &&
 	       m->data.data32[1] == stamp && m->data.data32[2] == window;
 }

@@ -62,22 +62,22 @@ static int find_xtest(struct x11 *x, struct err *e)
 				       DEVICE_NAME_LEN,
 			       e) != 0)
 			return -1;
-		seq[i] = x11_sent(
-			x, xcb_xkb_get_device_info(
-				   x->c, (xcb_xkb_device_spec_t)i, 0, 0, 0, 0,
-				   XCB_XKB_LED_CLASS_DFLT_XI_CLASS,
-				   XCB_XKB_ID_DFLT_XI_ID)
-				   .sequence);
+		seq[i] = x11_sent(x,
+				  xcb_xkb_get_device_info(
+					  x->c, (xcb_xkb_device_spec_t)i, 0, 0,
+					  0, 0, XCB_XKB_LED_CLASS_DFLT_XI_CLASS,
+					  XCB_XKB_ID_DFLT_XI_ID)
+					  .sequence);
 	}
 	for (unsigned i = 2; i < DEVICES_COUNT; i++) {
 		autofree xcb_xkb_get_device_info_reply_t *r = NULL;
 		uint8_t x_error;
 		size_t len;
 
-		r = x11_reply(x, seq[i],
-			      offsetof(xcb_xkb_get_device_info_reply_t,
-				       nameLen) + 4,
-			      &len, &x_error, e);
+		r = x11_reply(
+			x, seq[i],
+			offsetof(xcb_xkb_get_device_info_reply_t, nameLen) + 4,
+			&len, &x_error, e);
 		if (!r && !x_error)
 			return -1;
 		if (r && is_xtest(r, len))
@@ -238,17 +238,16 @@ static int bind_by_core(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
 		}
 		if (count == 0)
 			continue;
-		x11_sent(x, xcb_change_keyboard_mapping(x->c, (uint8_t)count,
-							(uint8_t)i, LEVELS,
-							levels)
-				    .sequence);
+		x11_sent(x,
+			 xcb_change_keyboard_mapping(x->c, (uint8_t)count,
+						     (uint8_t)i, LEVELS, levels)
+				 .sequence);
 		i += count;
 	}
 	return x11_sync(x, e);
 }
 
-int x11_bind(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
-	     struct err *e)
+int x11_bind(struct x11 *x, const uint32_t keysyms[X11_KEYCODES], struct err *e)
 {
 	struct err why = {0};
 
@@ -263,7 +262,7 @@ int x11_bind(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
 	return bind_by_core(x, keysyms, e);
 }
 
-/* ---- what we bound -------------------------------------------------------------- */
+/* ---- what we bound ---- */
 
 int x11_bound_get(struct x11 *x, bool ret_bound[X11_KEYCODES], struct err *e)
 {
@@ -274,11 +273,11 @@ int x11_bound_get(struct x11 *x, bool ret_bound[X11_KEYCODES], struct err *e)
 
 	if (x11_expect(x, sizeof(*r) + X11_KEYCODES, e) != 0)
 		return -1;
-	seq = x11_sent(x, xcb_get_property(x->c, 0, x->setup.root,
-					   x->atoms[X11_ATOM_BOUND],
-					   XCB_ATOM_INTEGER, 0,
-					   X11_KEYCODES / 4)
-				  .sequence);
+	seq = x11_sent(x,
+		       xcb_get_property(x->c, 0, x->setup.root,
+					x->atoms[X11_ATOM_BOUND],
+					XCB_ATOM_INTEGER, 0, X11_KEYCODES / 4)
+			       .sequence);
 	r = x11_reply(x, seq, sizeof(*r), &len, NULL, e);
 	if (!r)
 		return -1;
@@ -302,8 +301,7 @@ void x11_bound_set(struct x11 *x, const bool bound[X11_KEYCODES])
 			list[count++] = (uint8_t)i;
 	}
 	x11_sent(x, xcb_change_property(x->c, XCB_PROP_MODE_REPLACE,
-					x->setup.root,
-					x->atoms[X11_ATOM_BOUND],
+					x->setup.root, x->atoms[X11_ATOM_BOUND],
 					XCB_ATOM_INTEGER, 8, count, list)
 			    .sequence);
 }

@@ -42,7 +42,7 @@ void xframe_allow_event(struct xframe *f, uint8_t kind)
 	f->event_kind = kind;
 }
 
-/* ---- client to server ------------------------------------------------------ */
+/* ---- client to server ---- */
 
 /* The length of the message whose head is at hand, or 0 when more of the head
  * is needed. */
@@ -86,7 +86,7 @@ void xframe_up(struct xframe *f, const uint8_t *p, size_t len)
 	}
 }
 
-/* ---- server to client ------------------------------------------------------ */
+/* ---- server to client ---- */
 
 static int down_setup(struct xframe *f, const uint8_t *p, size_t len,
 		      struct xframe_piece *ret, struct err *e)

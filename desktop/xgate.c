@@ -43,8 +43,8 @@ struct xgate {
 	pthread_t thread;
 	bool started; /* the owner's alone, as is thread */
 	int server_fd, pair_fd, wake_fd;
-	struct queue up, down;	/* the thread's alone */
-	pthread_mutex_t mutex;	/* guards what follows */
+	struct queue up, down; /* the thread's alone */
+	pthread_mutex_t mutex; /* guards what follows */
 	struct xframe frame;
 	struct err error;
 	struct deadline deadline;
@@ -59,7 +59,7 @@ static void wake(struct xgate *g)
 	(void)n; /* only full when the thread is awake anyway */
 }
 
-/* ---- on the thread ------------------------------------------------------------ */
+/* ---- on the thread ---- */
 
 /* First fault wins; both ends learn of it. */
 static void fail(struct xgate *g, const struct err *why)
@@ -223,14 +223,15 @@ static void *run(void *arg)
 				fail(g, &e);
 			continue;
 		}
-		if (fds[0].revents && read(g->wake_fd, &count, sizeof(count)) < 0)
+		if (fds[0].revents &&
+		    read(g->wake_fd, &count, sizeof(count)) < 0)
 			err_sys(&e, "eventfd");
 		if (pump(g, fds, &e) != 0)
 			fail(g, &e);
 	}
 }
 
-/* ---- for the owner ---------------------------------------------------------------- */
+/* ---- for the owner ---- */
 
 int xgate_open(int server_fd, struct xgate **ret, int *ret_fd, struct err *e)
 {
@@ -244,8 +245,8 @@ int xgate_open(int server_fd, struct xgate **ret, int *ret_fd, struct err *e)
 	pthread_mutex_init(&g->mutex, NULL);
 	xframe_init(&g->frame);
 	g->up = (struct queue){.data = alloc_zero(UP_SIZE), .size = UP_SIZE};
-	g->down =
-		(struct queue){.data = alloc_zero(DOWN_SIZE), .size = DOWN_SIZE};
+	g->down = (struct queue){.data = alloc_zero(DOWN_SIZE),
+				 .size = DOWN_SIZE};
 	if (g->wake_fd < 0) {
 		err_sys(e, "eventfd");
 		goto fail;

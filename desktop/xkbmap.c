@@ -42,8 +42,8 @@ static int take_type(struct wire *w, struct levels *ret)
 		if (entry[1] == ((unsigned)type[0] & SHIFT))
 			ret->shifted = entry[2];
 	}
-	if (type[6] && wire_take(w, (size_t)type[5] * PRESERVE_LEN,
-				 &preserve) != 0)
+	if (type[6] &&
+	    wire_take(w, (size_t)type[5] * PRESERVE_LEN, &preserve) != 0)
 		return -1;
 	return 0;
 }
@@ -136,7 +136,7 @@ int xkbmap_parse(const uint8_t *p, size_t len, struct xkbmap *ret,
 	return 0;
 }
 
-/* ---- changing it -------------------------------------------------------------- */
+/* ---- changing it ---- */
 
 /* One key of type TWO_LEVEL, which is always the second. */
 static int add_key(struct buf *out, uint32_t keysym, struct err *e)

@@ -138,9 +138,10 @@ int xsetup_parse(const uint8_t *p, size_t len, struct xsetup *ret,
 	    wire_u16(fixed + 26) < REQUEST_MIN_UNITS || fixed[28] < 1)
 		return malformed(e);
 	if (fixed[30] != 0)
-		return err_set(e, ERR_STATE,
-			       "the guest's X server sends pixels in big-endian "
-			       "order");
+		return err_set(
+			e, ERR_STATE,
+			"the guest's X server sends pixels in big-endian "
+			"order");
 	s.min_keycode = fixed[34];
 	s.max_keycode = fixed[35];
 	if (s.min_keycode < 8 || s.max_keycode < s.min_keycode)

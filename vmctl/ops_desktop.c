@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* ---- pictures out ------------------------------------------------------------- */
+/* ---- pictures out ---- */
 
 static json_t *pair(const char *a_name, int64_t a, const char *b_name,
 		    int64_t b)
@@ -55,8 +55,9 @@ static int capture(struct deskconn_visit *v,
 		   const struct desktop_region *region, bool settled,
 		   struct desktop_shot **ret, struct err *e)
 {
-	int rc = settled ? desktop_capture_settled(v->desktop, &v->turn, ret, e)
-			 : desktop_capture(v->desktop, &v->turn, region, ret, e);
+	int rc =
+		settled ? desktop_capture_settled(v->desktop, &v->turn, ret, e)
+			: desktop_capture(v->desktop, &v->turn, region, ret, e);
 
 	if (rc == 0)
 		deskconn_saw(v, desktop_shot_info(*ret).desktop);
@@ -124,7 +125,7 @@ int op_vm_screenshot(struct call *c, const json_t *args, json_t **ret_result,
 	return 0;
 }
 
-/* ---- input ------------------------------------------------------------------------ */
+/* ---- input ---- */
 
 /* One action on the desktop; what it needs is in args and ctx. */
 typedef int action_fn(struct deskconn_visit *v, const json_t *args, void *ctx,
@@ -177,8 +178,8 @@ static enum input_button get_button(const json_t *args)
 		const char *name;
 		enum input_button button;
 	} buttons[] = {
-		{"left", INPUT_LEFT},	{"middle", INPUT_MIDDLE},
-		{"right", INPUT_RIGHT}, {"back", INPUT_BACK},
+		{"left", INPUT_LEFT},	    {"middle", INPUT_MIDDLE},
+		{"right", INPUT_RIGHT},	    {"back", INPUT_BACK},
 		{"forward", INPUT_FORWARD},
 	};
 	const char *name = json_string_value(json_object_get(args, "button"));
@@ -206,11 +207,10 @@ int op_vm_click(struct call *c, const json_t *args, json_t **ret_result,
 		struct err *e)
 {
 	struct desktop_place at;
-	struct desktop_click click = {
-		.button = get_button(args),
-		.count = (unsigned)json_integer_value(
-			json_object_get(args, "count")),
-		.modifiers = get_modifiers(args)};
+	struct desktop_click click = {.button = get_button(args),
+				      .count = (unsigned)json_integer_value(
+					      json_object_get(args, "count")),
+				      .modifiers = get_modifiers(args)};
 	bool given;
 
 	if (get_place(args, &at, &given, e) != 0)
@@ -234,10 +234,9 @@ int op_vm_scroll(struct call *c, const json_t *args, json_t **ret_result,
 	const char *name =
 		json_string_value(json_object_get(args, "direction"));
 	struct desktop_place at;
-	struct desktop_click click = {
-		.count = (unsigned)json_integer_value(
-			json_object_get(args, "notches")),
-		.modifiers = get_modifiers(args)};
+	struct desktop_click click = {.count = (unsigned)json_integer_value(
+					      json_object_get(args, "notches")),
+				      .modifiers = get_modifiers(args)};
 	bool given;
 
 	if (get_place(args, &at, &given, e) != 0)

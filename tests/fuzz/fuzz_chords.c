@@ -30,8 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	if (keysym_from_text(text, len, keysyms, &n, &e) == 0 && n > len)
 		abort();
-	if (keysym_parse_modifiers(text, &chords[0], &e) == 0 &&
-	    chords[0].key)
+	if (keysym_parse_modifiers(text, &chords[0], &e) == 0 && chords[0].key)
 		abort();
 	return 0;
 }

@@ -7,10 +7,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static const uint32_t keysyms[] = {'a', 'A', 0xff0d, 0x01004e2d,
-					   0x0101f600, 0xe9};
+	static const uint32_t keysyms[] = {'a',	       'A',	   0xff0d,
+					   0x01004e2d, 0x0101f600, 0xe9};
 	static struct keymap map;
-	bool unused[XKBMAP_KEYCODES] = {false}, bound[XKBMAP_KEYCODES] = {false};
+	bool unused[XKBMAP_KEYCODES] = {false},
+	     bound[XKBMAP_KEYCODES] = {false};
 	struct keymap_plan plan;
 	uint32_t fresh[XKBMAP_KEYCODES];
 	struct xkbmap_change change;

@@ -4,10 +4,10 @@
  *   desktop_drive SOCKET XAUTHORITY DISPLAY [TIMEOUT_MS]
  *
  *   shot FILE [X Y WIDTH HEIGHT]      settled FILE
- *   click X Y BUTTON COUNT MODS       (X - : where the pointer is; MODS - : none)
- *   move X Y                          drag BUTTON MODS X Y X Y …
- *   type FILE                         key REPEAT CHORDS…
- *   release                           seen (places mean the last shot's size)
+ *   click X Y BUTTON COUNT MODS       (X - : where the pointer is; MODS - :
+ * none) move X Y                          drag BUTTON MODS X Y X Y … type FILE
+ * key REPEAT CHORDS… release                           seen (places mean the
+ * last shot's size)
  *
  * Each is answered by one line: "ok …" or "error CODE: MESSAGE", and the
  * milliseconds it took. The last line is the most memory it had.
@@ -89,11 +89,10 @@ static const char *mods(const char *word)
 static int do_click(struct drive *v, int argc, char *argv[], struct err *e)
 {
 	struct desktop_place at = {number(argv[1]), number(argv[2])};
-	struct desktop_click c = {
-		.at = strcmp(argv[1], "-") == 0 ? NULL : &at,
-		.button = (enum input_button)number(argv[3]),
-		.count = (unsigned)number(argv[4]),
-		.modifiers = mods(argv[5])};
+	struct desktop_click c = {.at = strcmp(argv[1], "-") == 0 ? NULL : &at,
+				  .button = (enum input_button)number(argv[3]),
+				  .count = (unsigned)number(argv[4]),
+				  .modifiers = mods(argv[5])};
 	struct turn t = turn_of(v);
 
 	(void)argc;

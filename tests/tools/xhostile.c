@@ -78,9 +78,9 @@ static void flood(struct server *s, uint8_t kind, uint32_t units)
 	for (;;) {
 		put_head(s, kind, 0, s->requests, units);
 		for (uint32_t i = 0; i < units * 4; i += sizeof(junk))
-			put(s, junk, units * 4 - i < sizeof(junk)
-					     ? units * 4 - i
-					     : sizeof(junk));
+			put(s, junk,
+			    units * 4 - i < sizeof(junk) ? units * 4 - i
+							 : sizeof(junk));
 	}
 }
 
@@ -141,7 +141,7 @@ static void tell_lie(struct server *s)
 	s->truthful = UINT32_MAX;
 }
 
-/* ---- the truth ------------------------------------------------------------------- */
+/* ---- the truth ---- */
 
 static void reply(struct server *s, const uint8_t fields[31], const void *more,
 		  size_t len)

@@ -45,13 +45,13 @@ static uint32_t intern(xcb_connection_t *c, const char *name)
 
 static bool open_window(struct xlog *l)
 {
-	const uint32_t values[] = {
-		0x336699, 1,
-		XCB_EVENT_MASK_KEY_PRESS | XCB_EVENT_MASK_KEY_RELEASE |
-			XCB_EVENT_MASK_BUTTON_PRESS |
-			XCB_EVENT_MASK_BUTTON_RELEASE |
-			XCB_EVENT_MASK_POINTER_MOTION |
-			XCB_EVENT_MASK_EXPOSURE};
+	const uint32_t values[] = {0x336699, 1,
+				   XCB_EVENT_MASK_KEY_PRESS |
+					   XCB_EVENT_MASK_KEY_RELEASE |
+					   XCB_EVENT_MASK_BUTTON_PRESS |
+					   XCB_EVENT_MASK_BUTTON_RELEASE |
+					   XCB_EVENT_MASK_POINTER_MOTION |
+					   XCB_EVENT_MASK_EXPOSURE};
 	const xcb_setup_t *setup;
 
 	l->c = xcb_connect(NULL, NULL);
@@ -64,8 +64,7 @@ static bool open_window(struct xlog *l)
 	/* larger than the screen, so that a resize does not uncover it */
 	xcb_create_window(l->c, XCB_COPY_FROM_PARENT, l->window,
 			  l->screen->root, 0, 0, 8192, 8192, 0,
-			  XCB_WINDOW_CLASS_INPUT_OUTPUT,
-			  l->screen->root_visual,
+			  XCB_WINDOW_CLASS_INPUT_OUTPUT, l->screen->root_visual,
 			  XCB_CW_BACK_PIXEL | XCB_CW_OVERRIDE_REDIRECT |
 				  XCB_CW_EVENT_MASK,
 			  values);
@@ -90,10 +89,10 @@ static uint32_t look_up(struct xlog *l, uint8_t keycode, uint16_t state)
 	if (!l->map)
 		l->map = xcb_get_keyboard_mapping_reply(
 			l->c,
-			xcb_get_keyboard_mapping(
-				l->c, l->first_keycode,
-				(uint8_t)(setup->max_keycode -
-					  l->first_keycode + 1)),
+			xcb_get_keyboard_mapping(l->c, l->first_keycode,
+						 (uint8_t)(setup->max_keycode -
+							   l->first_keycode +
+							   1)),
 			NULL);
 	if (!l->map)
 		return 0;

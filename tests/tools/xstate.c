@@ -68,8 +68,7 @@ static uint8_t *screen_rgb(unsigned width_px, unsigned height_px)
 	uint8_t *rgb = malloc(count * 3);
 	const uint8_t *p = r ? xcb_get_image_data(r) : NULL;
 
-	if (!p || !rgb ||
-	    (size_t)xcb_get_image_data_length(r) != count * 4) {
+	if (!p || !rgb || (size_t)xcb_get_image_data_length(r) != count * 4) {
 		fprintf(stderr, "xstate: the screen is not %ux%u\n", width_px,
 			height_px);
 		exit(1);
@@ -167,11 +166,9 @@ int main(int argc, char *argv[])
 					 (uint8_t)number(argv[2]), 1,
 					 (uint8_t)number(argv[3]), 0xff, 1, 0);
 	else if (argc == 4 && strcmp(argv[1], "key") == 0)
-		xcb_test_fake_input(c,
-				    number(argv[3]) ? XCB_KEY_PRESS
-						    : XCB_KEY_RELEASE,
-				    (uint8_t)number(argv[2]), 0, screen->root,
-				    0, 0, 0);
+		xcb_test_fake_input(
+			c, number(argv[3]) ? XCB_KEY_PRESS : XCB_KEY_RELEASE,
+			(uint8_t)number(argv[2]), 0, screen->root, 0, 0, 0);
 	else
 		return 2;
 	sync_server();

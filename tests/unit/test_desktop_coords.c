@@ -88,8 +88,8 @@ static void outside_is_an_error(void **state)
 {
 	static const struct coords_size d = {1920, 1080};
 	static const int64_t bad[][2] = {
-		{-1, 0}, {0, -1}, {1456, 0}, {0, 819}, {1919, 1079},
-		{INT64_MAX, 0}, {0, INT64_MIN},
+		{-1, 0},      {0, -1},	      {1456, 0},      {0, 819},
+		{1919, 1079}, {INT64_MAX, 0}, {0, INT64_MIN},
 	};
 	struct coords_point p = {7, 7};
 	struct err e = {0};
@@ -119,9 +119,9 @@ static void regions(void **state)
 {
 	static const struct coords_size d = {1920, 1080};
 	static const int64_t bad[][4] = {
-		{0, 0, 1457, 1}, {0, 0, 1, 820},  {1456, 0, 1, 1},
-		{0, 819, 1, 1},	 {-1, 0, 10, 10}, {0, 0, 0, 5},
-		{0, 0, 5, 0},	 {1, 0, 1456, 1}, {INT64_MAX, 0, 1, 1},
+		{0, 0, 1457, 1},      {0, 0, 1, 820},  {1456, 0, 1, 1},
+		{0, 819, 1, 1},	      {-1, 0, 10, 10}, {0, 0, 0, 5},
+		{0, 0, 5, 0},	      {1, 0, 1456, 1}, {INT64_MAX, 0, 1, 1},
 		{0, 0, INT64_MAX, 1},
 	};
 	struct coords_rect r;

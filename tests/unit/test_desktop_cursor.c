@@ -13,11 +13,11 @@ static void blends_premultiplied(void **state)
 		uint32_t argb;
 		uint8_t below, b, g, r;
 	} cases[] = {
-		{0x00000000, 200, 200, 200, 200}, /* nothing */
+		{0x00000000, 200, 200, 200, 200},    /* nothing */
 		{0xff102030, 200, 0x30, 0x20, 0x10}, /* solid */
-		{0x80800000, 200, 100, 100, 228}, /* half red */
-		{0x80000000, 255, 127, 127, 127}, /* half black */
-		{0x00ffffff, 200, 255, 255, 255}, /* above its alpha: full */
+		{0x80800000, 200, 100, 100, 228},    /* half red */
+		{0x80000000, 255, 127, 127, 127},    /* half black */
+		{0x00ffffff, 200, 255, 255, 255},    /* above its alpha: full */
 	};
 
 	(void)state;

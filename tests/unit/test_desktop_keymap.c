@@ -181,10 +181,8 @@ static void no_room(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(layout_first),
-	cmocka_unit_test(from_the_bottom),
-	cmocka_unit_test(recycles_oldest),
-	cmocka_unit_test(loads_anew),
+	cmocka_unit_test(layout_first),	   cmocka_unit_test(from_the_bottom),
+	cmocka_unit_test(recycles_oldest), cmocka_unit_test(loads_anew),
 	cmocka_unit_test(no_room),
 };
 

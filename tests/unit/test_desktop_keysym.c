@@ -208,12 +208,12 @@ static void normal_forms(void **state)
 	static const uint32_t pairs[][2] = {
 		{0, 0},
 		{'a', 'a'},
-		{0x6c1, 0x01000430},	   /* Cyrillic_a */
-		{0x20ac, 0x010020ac},	   /* EuroSign */
+		{0x6c1, 0x01000430},  /* Cyrillic_a */
+		{0x20ac, 0x010020ac}, /* EuroSign */
 		{0x01000430, 0x01000430},
-		{0x010000e9, 0xe9},	   /* a Latin-1 letter as Unicode */
-		{0xffb1, 0xffb1},	   /* KP_1 is not 1 */
-		{0xfe51, 0xfe51},	   /* dead_acute is no accent */
+		{0x010000e9, 0xe9}, /* a Latin-1 letter as Unicode */
+		{0xffb1, 0xffb1},   /* KP_1 is not 1 */
+		{0xfe51, 0xfe51},   /* dead_acute is no accent */
 		{0xff0d, 0xff0d},
 		{0x1008ff14, 0x1008ff14},
 	};

@@ -49,9 +49,11 @@ static double mean(const uint8_t *p, struct coords_size from,
 static const struct {
 	struct coords_size from, to;
 } sizes[] = {
-	{{192, 108}, {146, 82}}, {{100, 100}, {100, 100}}, {{7, 5}, {3, 2}},
-	{{512, 3}, {98, 1}},	 {{300, 200}, {299, 199}}, {{64, 64}, {32, 16}},
-	{{1, 1}, {1, 1}},	 {{500, 40}, {97, 13}},	   {{640, 480}, {123, 92}},
+	{{192, 108}, {146, 82}},  {{100, 100}, {100, 100}},
+	{{7, 5}, {3, 2}},	  {{512, 3}, {98, 1}},
+	{{300, 200}, {299, 199}}, {{64, 64}, {32, 16}},
+	{{1, 1}, {1, 1}},	  {{500, 40}, {97, 13}},
+	{{640, 480}, {123, 92}},
 };
 
 static void means_over_area(void **state)
@@ -69,8 +71,8 @@ static void means_over_area(void **state)
 		for (size_t k = 0; k < count * 3; k++) {
 			unsigned x = (unsigned)(k / 3 % to.width_px);
 			unsigned y = (unsigned)(k / 3 / to.width_px);
-			double want = mean(in, from, to, x, y,
-					   2 - (unsigned)(k % 3));
+			double want =
+				mean(in, from, to, x, y, 2 - (unsigned)(k % 3));
 
 			assert_true(fabs(out[k] - want) <= 2);
 		}
@@ -84,8 +86,8 @@ static void one_colour_stays(void **state)
 		struct coords_size from = {331, 207}, to = {251, 157};
 		size_t count = (size_t)from.width_px * from.height_px;
 		autofree uint8_t *in = alloc_array(count, 4);
-		autofree uint8_t *out = alloc_array(
-			(size_t)to.width_px * to.height_px, 3);
+		autofree uint8_t *out =
+			alloc_array((size_t)to.width_px * to.height_px, 3);
 
 		memset(in, (int)v, count * 4);
 		scale_to_rgb(in, from, out, to);

@@ -5,15 +5,18 @@
 #include <string.h>
 
 /* family, address, number, name, data */
-#define ENTRY(number, name, data)                                              \
-	"\1\0"                                                                 \
+#define ENTRY(number, name, data) \
+	"\1\0"                    \
 	"\0\4demo" number name data
-#define NUMBER_1 "\0\1"                                                        \
-		 "1"
-#define NUMBER_2 "\0\1"                                                        \
-		 "2"
-#define NUMBER_12 "\0\2"                                                       \
-		  "12"
+#define NUMBER_1 \
+	"\0\1"   \
+	"1"
+#define NUMBER_2 \
+	"\0\1"   \
+	"2"
+#define NUMBER_12 \
+	"\0\2"    \
+	"12"
 #define NUMBER_ANY "\0\0"
 #define MIT "\0\22MIT-MAGIC-COOKIE-1"
 #define XDM "\0\23XDM-AUTHORIZATION-1"

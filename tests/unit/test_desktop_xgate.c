@@ -45,14 +45,18 @@ static void greet(struct ends *n)
 
 	assert_ok(path_read_file(SETUP, XSETUP_MAX_LEN, &setup, &len, &e), &e);
 	assert_ok(fd_write_all(n->client_fd, hello, sizeof(hello),
-			       deadline_in_ms(5000), &e), &e);
+			       deadline_in_ms(5000), &e),
+		  &e);
 	assert_ok(fd_read_all(n->server_fd, back, sizeof(hello),
-			      deadline_in_ms(5000), &e), &e);
+			      deadline_in_ms(5000), &e),
+		  &e);
 	assert_memory_equal(back, hello, sizeof(hello));
 	assert_ok(fd_write_all(n->server_fd, setup, len, deadline_in_ms(5000),
-			       &e), &e);
-	assert_ok(fd_read_all(n->client_fd, back, len, deadline_in_ms(5000),
-			      &e), &e);
+			       &e),
+		  &e);
+	assert_ok(
+		fd_read_all(n->client_fd, back, len, deadline_in_ms(5000), &e),
+		&e);
 	assert_memory_equal(back, setup, len);
 	assert_int_equal(xgate_setup(n->g).width_px, 1920);
 }
@@ -77,8 +81,9 @@ static void relays(void **state)
 	xgate_begin(n.g, deadline_in_ms(20000));
 	greet(&n);
 	assert_ok(xgate_expect(n.g, 1, sizeof(reply), &e), &e);
-	assert_ok(fd_write_all(n.client_fd, request, 4, deadline_in_ms(5000),
-			       &e), &e);
+	assert_ok(
+		fd_write_all(n.client_fd, request, 4, deadline_in_ms(5000), &e),
+		&e);
 	assert_ok(fd_read_all(n.server_fd, back, 4, deadline_in_ms(5000), &e),
 		  &e);
 	for (size_t i = 0; i < sizeof(reply); i++)
@@ -89,13 +94,15 @@ static void relays(void **state)
 	memcpy(reply + 4, &units, 4);
 	/* larger than all buffers together: in turns */
 	for (size_t at = 0; at < sizeof(reply);) {
-		size_t len = sizeof(reply) - at < 65536 ? sizeof(reply) - at
-							: 65536;
+		size_t len =
+			sizeof(reply) - at < 65536 ? sizeof(reply) - at : 65536;
 
 		assert_ok(fd_write_all(n.server_fd, reply + at, len,
-				       deadline_in_ms(5000), &e), &e);
+				       deadline_in_ms(5000), &e),
+			  &e);
 		assert_ok(fd_read_all(n.client_fd, back + at, len,
-				      deadline_in_ms(5000), &e), &e);
+				      deadline_in_ms(5000), &e),
+			  &e);
 		at += len;
 	}
 	assert_memory_equal(reply, back, sizeof(reply));

@@ -24,13 +24,12 @@ static void real_map(void **state)
 		unsigned keycode;
 		uint32_t plain, shifted;
 	} keys[] = {
-		{38, 'a', 'A'},
-		{10, '1', '!'},
-		{36, 0xff0d, 0xff0d},	 /* Return: one level */
-		{23, 0xff09, 0xfe20},	 /* Tab, ISO_Left_Tab */
-		{67, 0xffbe, 0xffbe},	 /* F1: its second level is not Shift's */
-		{87, 0xff9c, 0xff9c},	 /* KP_End; KP_1 needs Num Lock */
-		{50, 0xffe1, 0xffe1},	 /* Shift_L */
+		{38, 'a', 'A'},	      {10, '1', '!'},
+		{36, 0xff0d, 0xff0d}, /* Return: one level */
+		{23, 0xff09, 0xfe20}, /* Tab, ISO_Left_Tab */
+		{67, 0xffbe, 0xffbe}, /* F1: its second level is not Shift's */
+		{87, 0xff9c, 0xff9c}, /* KP_End; KP_1 needs Num Lock */
+		{50, 0xffe1, 0xffe1}, /* Shift_L */
 	};
 	autofree char *p = NULL;
 	struct xkbmap map;
@@ -83,9 +82,9 @@ static void wrong_counts(void **state)
 		size_t at;
 		uint8_t byte;
 	} changes[] = {
-		{12, 3},   /* not the parts that were asked for */
-		{14, 1},   /* types not from the first */
-		{15, 0},   /* keys of types that are not there */
+		{12, 3}, /* not the parts that were asked for */
+		{14, 1}, /* types not from the first */
+		{15, 0}, /* keys of types that are not there */
 		{15, 255}, {17, 255}, {20, 255}, {33, 255},
 	};
 
@@ -150,9 +149,9 @@ static void rebinds(void **state)
 
 		assert_int_equal(k->plain, keysyms[i] ? keysyms[i]
 						      : before.keys[i].plain);
-		assert_int_equal(k->shifted,
-				 keysyms[i] ? keysyms[i]
-					    : before.keys[i].shifted);
+		assert_int_equal(k->shifted, keysyms[i]
+						     ? keysyms[i]
+						     : before.keys[i].shifted);
 		assert_int_equal(k->mods, before.keys[i].mods);
 	}
 	buf_finish(&out);
@@ -180,9 +179,9 @@ static void rebinds_nothing_else(void **state)
 	outside[7] = 0;
 	for (size_t n = 0; n < 1000; n += 9) {
 		buf_reset(&out);
-		assert_fails(xkbmap_rebind((uint8_t *)p, n, outside, &out, &c,
-					   &e),
-			     &e, ERR_PROTOCOL, "");
+		assert_fails(
+			xkbmap_rebind((uint8_t *)p, n, outside, &out, &c, &e),
+			&e, ERR_PROTOCOL, "");
 	}
 	buf_finish(&out);
 }

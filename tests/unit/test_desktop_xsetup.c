@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define LEN 120 /* fixed 40, one format 8, a screen 40, a depth 8, a visual 24 */
+#define LEN \
+	120 /* fixed 40, one format 8, a screen 40, a depth 8, a visual 24 */
 
 static void put16(uint8_t *p, uint16_t v)
 {
@@ -82,7 +83,7 @@ static void refuses(void **state)
 		{34, 0, ERR_PROTOCOL, "malformed"},
 		{35, 7, ERR_PROTOCOL, "malformed"},
 		{41, 16, ERR_STATE, "32-bit"},
-		{48, 0, ERR_STATE, "depth"}, /* no root */
+		{48, 0, ERR_STATE, "depth"},	       /* no root */
 		{80, 0x22, ERR_PROTOCOL, "malformed"}, /* unknown visual */
 		{86, 16, ERR_STATE, "depth 16"},
 		{87, 0, ERR_PROTOCOL, "malformed"}, /* no depths */

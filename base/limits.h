@@ -97,6 +97,8 @@
 #define LIMIT_GUEST_QUIET_MS 30000
 /* … and given up after this: a busy host may starve an emulated guest */
 #define LIMIT_GUEST_DEAD_MS 60000
+/* connections of one kind to one guest; sshd allows 10 commands on each */
+#define LIMIT_GUEST_SESSIONS_COUNT 4
 /* one stream's bytes that wait for a slow reader: more than any guest may
  * send before we grant it more, twice */
 #define LIMIT_GUEST_STAGE_LEN (32 << 20)

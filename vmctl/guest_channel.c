@@ -398,10 +398,27 @@ static void start_open(struct guest_chan *c)
 		c->session->exec_count++;
 }
 
+/*
+ * sshd counts a command against its MaxSessions until it has ended, though we
+ * closed its channel long ago. Another session has room.
+ */
+static bool try_elsewhere(struct guest_chan *c)
+{
+	if (c->phase != GUEST_OPEN || c->kind == GUEST_UNIX || c->ended ||
+	    ++c->refusals >= LIMIT_GUEST_SESSIONS_COUNT)
+		return false;
+	c->session->full = true;
+	release_ssh(c);
+	c->phase = GUEST_WAIT;
+	return true;
+}
+
 static void refused(struct guest_chan *c)
 {
 	const char *text = ssh_get_error(c->session->ssh);
 
+	if (try_elsewhere(c))
+		return;
 	switch (c->kind) {
 	case GUEST_UNIX:
 		fail(c, ERR_STATE, c->what, " cannot be reached in the guest");

@@ -109,7 +109,8 @@ struct guest_chan {
 	size_t tx_len, tx_at;
 	bool eof_due, eof_sent;	       /* ours */
 	bool remote_eof, remote_close; /* theirs */
-	bool retried;
+	bool retried; /* after a loss */
+	int refusals;
 	size_t late_len; /* arrived while CLOSING */
 };
 
@@ -191,6 +192,7 @@ struct guest_session {
 	int64_t heard_ms, asked_ms;
 	bool asked;   /* a keepalive is out, nothing came since */
 	bool paused;	/* not read from: a channel is backlogged */
+	bool full;	/* sshd opens no more on it: end it with its last */
 	bool elsewhere; /* the guest has another address meanwhile */
 	bool tainted; /* the guest broke the protocol: why says how */
 	const char *why;

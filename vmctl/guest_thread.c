@@ -25,7 +25,6 @@
 /* Its MaxSessions is 10 by default; the rest is for closing ones. */
 #define EXECS_PER_SESSION_COUNT 8
 #define UNIX_PER_SESSION_COUNT 32
-#define SESSIONS_PER_ROLE_COUNT 4
 
 struct poll_set {
 	struct pollfd *fds;
@@ -117,12 +116,21 @@ static bool connect_session(struct guest *g, enum guest_role role)
 
 	for (s = g->sessions; s; s = s->next)
 		count += s->role == role;
-	if (count >= SESSIONS_PER_ROLE_COUNT)
+	if (count >= LIMIT_GUEST_SESSIONS_COUNT)
 		return false;
 	s = guest_session_new(g, role);
 	s->next = g->sessions;
 	g->sessions = s;
 	return true;
+}
+
+/* Somebody's channel is on its way out, and leaves a place. */
+static bool any_closing(const struct guest *g, enum guest_role role)
+{
+	for (const struct guest_chan *c = g->chans; c; c = c->next)
+		if (c->role == role && c->phase == GUEST_CLOSING)
+			return true;
+	return false;
 }
 
 static void assign_session(struct guest *g, struct guest_chan *c)
@@ -136,7 +144,8 @@ static void assign_session(struct guest *g, struct guest_chan *c)
 			return;
 		}
 	}
-	if (any_connecting(g, c->role) || connect_session(g, c->role))
+	if (any_connecting(g, c->role) || connect_session(g, c->role) ||
+	    any_closing(g, c->role))
 		return;
 	err_set(&e, ERR_BUSY,
 		"%s: too many commands run at once; wait for some to end",
@@ -180,6 +189,15 @@ static bool bury_dead(struct guest *g)
 	return any;
 }
 
+static void retire_full(struct guest *g)
+{
+	for (struct guest_session *s = g->sessions; s; s = s->next)
+		if (s->full && s->exec_count == 0 && s->unix_count == 0)
+			guest_session_fail(s, ERR_UNAVAILABLE,
+					   "%s: the connection is full",
+					   g->name);
+}
+
 /* A guest that moved is still waited for; of one that stopped all is over. */
 static void drop_sessions(struct guest *g)
 {
@@ -216,6 +234,10 @@ static int64_t serve_waiters(struct guest *g, int64_t next_ms)
 	struct err e = {0};
 
 	pthread_mutex_lock(&g->lock);
+	if (g->moved || g->stopped) { /* since this round began */
+		pthread_mutex_unlock(&g->lock);
+		return 0;
+	}
 	for (struct guest_waiter *w = g->waiters; w; w = w->next) {
 		if (w->done)
 			continue;
@@ -364,6 +386,7 @@ static void round_trip(struct guest *g, struct poll_set *set)
 
 	drop_sessions(g);
 	step_channels(g);
+	retire_full(g);
 	next_ms = next_deadline(g, now_ms);
 	if (bury_dead(g))
 		next_ms = now_ms; /* what it left may begin anew */

@@ -6,8 +6,9 @@
 # runs the test.
 set -eu
 cd "$(dirname "$0")/../.."
-make -s build/release/tools/guest_drive
-tools=$PWD/build/release/tools
+mode=${MODE:-release}
+make -s MODE="$mode" "build/$mode/tools/guest_drive"
+tools=$PWD/build/$mode/tools
 
 if [ "$(id -u)" = 0 ] && [ -z "${GUEST_TEST_INSIDE:-}" ]; then
 	GUEST_TEST_INSIDE=1 exec unshare -m --propagation private -- \
@@ -20,6 +21,7 @@ finish() {
 	local pid
 	for pid in "${pids[@]}"; do
 		kill -KILL "$pid" 2> /dev/null || true
+		wait "$pid" 2> /dev/null || true
 	done
 	rm -rf "$dir"
 }

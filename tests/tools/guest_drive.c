@@ -225,7 +225,7 @@ static void flood(struct guest *g)
 	CHECK(total_len == 200000000);
 	guest_exec_free(x);
 	printf("memory grew by %zu KiB\n", (peak - before) / 1024);
-	CHECK(peak - before < 24 * MIB);
+	CHECK(!TOOL_COSTS_COUNT || peak - before < 24 * MIB);
 }
 
 /* Who reads slowly gets everything, though the command is long gone. */
@@ -297,7 +297,7 @@ static void parallel(struct guest *g)
 		    "too many commands");
 	while (n > 0)
 		guest_exec_free(held[--n]);
-	deadline_sleep_ms(300);
+	/* though sshd still holds places for what ends slowly */
 	CHECK(strcmp(say(g, "echo again"), "again\n") == 0);
 }
 
@@ -337,7 +337,7 @@ static void idle(struct guest *g)
 	deadline_sleep_ms(3000);
 	cpu_ms = tool_cpu_ms() - cpu_ms;
 	printf("idle: %.2f ms of processor time in 3 s\n", cpu_ms);
-	CHECK(cpu_ms < 5);
+	CHECK(!TOOL_COSTS_COUNT || cpu_ms < 5);
 	guest_exec_free(quiet);
 }
 

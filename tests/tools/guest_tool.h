@@ -25,7 +25,7 @@
 		if (!(what)) {                                           \
 			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, \
 				__LINE__, #what);                        \
-			exit(1);                                         \
+			_exit(1);                                        \
 		}                                                        \
 	} while (0)
 
@@ -34,7 +34,7 @@
 		if ((rc) < 0) {                                                \
 			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, \
 				#rc, err_msg(e));                              \
-			exit(1);                                               \
+			_exit(1);                                              \
 		}                                                              \
 	} while (0)
 
@@ -46,7 +46,7 @@
 			fprintf(stderr, "%s:%d: %s: got %s \"%s\"\n",  \
 				__FILE__, __LINE__, #rc,               \
 				err_code_name((e)->code), err_msg(e)); \
-			exit(1);                                       \
+			_exit(1);                                      \
 		}                                                      \
 	} while (0)
 
@@ -84,6 +84,13 @@ static inline struct guest *tool_guest(void)
 	return tool_guest_with(tool_env("GUEST_KEY"),
 			       tool_env("GUEST_HOST_KEY"));
 }
+
+/* Sanitizers keep freed memory, and take processor time of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TOOL_COSTS_COUNT 0
+#else
+#define TOOL_COSTS_COUNT 1
+#endif
 
 /* Resident memory in bytes. */
 static inline size_t tool_memory_len(void)

@@ -1,7 +1,9 @@
 """A client of the service that does one thing wrong; prints what comes back.
 
 usage: rawclient.py SOCKET hello|version|garbage|oversize|silent S|half S|
-       drip S|hello-frame
+       drip S|hello-frame|old-service
+
+old-service is the other side: a service of another version at SOCKET.
 """
 import json
 import socket
@@ -41,6 +43,16 @@ def main():
         time.sleep(1)
         return
     s = socket.socket(socket.AF_UNIX)
+    if kind == "old-service":
+        s.bind(path)
+        s.listen()
+        while True:
+            client, _ = s.accept()
+            client.recv(65536)
+            client.sendall(frame(ERROR, 0, {
+                "code": "state",
+                "message": "version 0: run boxery service restart"}))
+            client.close()
     s.connect(path)
     if kind == "version":
         s.sendall(frame(HELLO, 0, {"version": 2, "client": "raw"}))

@@ -166,6 +166,17 @@ step "rpc joins a client elsewhere, and starts the service for it"
 raw hello-frame | "$host" rpc > "$tmp/out"
 grep -qa '"program"' "$tmp/out" || fail "rpc: $(cat "$tmp/out")"
 
+step "a service of another version is replaced by a restart"
+"$boxery" service stop -q > /dev/null
+raw old-service 2> /dev/null & old=$!
+for _ in $(seq 100); do [ -S "$socket" ] && break; sleep 0.05; done
+rc=0; "$boxery" wait --seconds 0 > "$tmp/out" 2>&1 || rc=$?
+[ $rc = 7 ] || fail "call to another version: $rc"
+grep -q 'run boxery service restart' "$tmp/out" || fail "$(cat "$tmp/out")"
+"$boxery" service restart -q > "$tmp/out" || fail "restart: $(cat "$tmp/out")"
+wait $old 2> /dev/null || true
+"$boxery" wait --seconds 0 > /dev/null || fail "call after the restart"
+
 step "stop, SIGTERM and SIGINT end it and leave no socket"
 "$boxery" service stop > "$tmp/out"
 grep -q 'was_running *yes' "$tmp/out" || fail "$(cat "$tmp/out")"

@@ -123,7 +123,8 @@ vm_boot() {
 		"${seed[@]}" \
 		-netdev "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:$port-:22" \
 		-device virtio-net-pci,netdev=net,romfile= \
-		-device virtio-rng-pci -serial "file:$dir/serial.log" &
+		-device virtio-rng-pci -serial "file:$dir/serial.log" \
+		2>"$dir/qemu.log" &
 	qemu=$!
 }
 

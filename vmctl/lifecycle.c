@@ -12,6 +12,7 @@
 #include "vmctl/hostkey.h"
 #include "vmctl/overlay.h"
 #include "vmctl/ready.h"
+#include "vmctl/runs.h"
 #include "vmctl/seed.h"
 #include "vmctl/service.h"
 #include "vmctl/sshconfig.h"
@@ -311,6 +312,7 @@ int life_remove(struct service *s, struct machine *m, struct err *e)
 	    b->ops->undefine(b, name, e) ||
 	    datadir_remove_vm(&s->home, name, e) ||
 	    hostkey_remove(&s->home, name, e) ||
+	    runs_forget(&s->home, name, e) ||
 	    registry_remove(s->registry, name, e))
 		return -1;
 	machine_forget(m);

@@ -1,6 +1,7 @@
 /*
- * One struct machine per name that was ever asked for, kept until the service
- * ends, so that a borrowed one is always good. What it holds comes and goes:
+ * One struct machine per name that a call works with or that holds something
+ * alive; one that neither uses is freed, or names that were only ever asked for
+ * would add up. What it holds comes and goes:
  *
  *   guest     made at first need from the record and the keys. A guest of a
  *             removed VM has the wrong key for a new VM of that name, so it is
@@ -71,21 +72,14 @@ struct machines *machines_new(struct service *s)
 	return m;
 }
 
-static void free_dead(struct machine *m)
-{
-	for (size_t i = 0; i < m->dead_count; i++)
-		guest_free(m->dead[i]);
-	free(m->dead);
-	m->dead = NULL;
-	m->dead_count = 0;
-}
-
 static void free_machine(struct machine *m)
 {
 	if (m->desktop.state && m->desktop.drop)
 		m->desktop.drop(m->desktop.state);
 	guest_free(m->guest);
-	free_dead(m);
+	for (size_t i = 0; i < m->dead_count; i++)
+		guest_free(m->dead[i]);
+	free(m->dead);
 	pthread_mutex_destroy(&m->lock);
 	pthread_mutex_destroy(&m->desktop_lock);
 	free(m);
@@ -112,6 +106,17 @@ void machines_free(struct machines *m)
 
 /* -- borrowing --------------------------------------------------------------- */
 
+static struct machine *new_machine(struct machines *all, const char *name)
+{
+	struct machine *m = ALLOC_NEW(struct machine);
+
+	m->all = all;
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->desktop_lock, NULL);
+	return m;
+}
+
 static struct machine *find_or_add(struct machines *m, const char *name)
 {
 	struct machine *at = m->list;
@@ -120,11 +125,7 @@ static struct machine *find_or_add(struct machines *m, const char *name)
 		at = at->next;
 	if (at)
 		return at;
-	at = ALLOC_NEW(struct machine);
-	at->all = m;
-	snprintf(at->name, sizeof(at->name), "%s", name);
-	pthread_mutex_init(&at->lock, NULL);
-	pthread_mutex_init(&at->desktop_lock, NULL);
+	at = new_machine(m, name);
 	at->next = m->list;
 	m->list = at;
 	return at;
@@ -171,21 +172,44 @@ int machines_get(struct machines *m, const struct call *c, const char *name,
 	return machines_claim(m, c, name, ret, e);
 }
 
-/* With machines->lock held: what nobody can be using any more. */
-static void take_dead(struct machine *from, struct machine *to)
+static bool is_empty(struct machine *m)
 {
-	pthread_mutex_lock(&from->lock);
-	to->dead = alloc_resize(to->dead, to->dead_count + from->dead_count + 1,
-				sizeof(struct guest *));
-	for (size_t i = 0; i < from->dead_count; i++)
-		to->dead[to->dead_count++] = from->dead[i];
-	from->dead_count = 0;
-	pthread_mutex_unlock(&from->lock);
+	bool empty;
+
+	pthread_mutex_lock(&m->lock);
+	empty = !m->guest && !m->desktop.state;
+	pthread_mutex_unlock(&m->lock);
+	return empty;
+}
+
+/* With machines->lock held and m used by nobody: what must not outlast its
+ * users goes to `unused`, an empty machine whole, else the dead guests. */
+static void take_unused(struct machine *m, struct machine **unused)
+{
+	struct machine **at = &m->all->list;
+	struct machine *rest = m;
+
+	if (is_empty(m)) {
+		while (*at != m)
+			at = &(*at)->next;
+		*at = m->next;
+	} else if (m->dead_count > 0) {
+		rest = new_machine(m->all, m->name);
+		pthread_mutex_lock(&m->lock);
+		rest->dead = TAKE_PTR(m->dead);
+		rest->dead_count = m->dead_count;
+		m->dead_count = 0;
+		pthread_mutex_unlock(&m->lock);
+	} else {
+		return;
+	}
+	rest->next = *unused;
+	*unused = rest;
 }
 
 void machines_release(struct machines *m, const struct call *c)
 {
-	struct machine taken = {.dead = NULL};
+	struct machine *unused = NULL, *next;
 	struct use **at = &m->uses;
 
 	if (!c)
@@ -200,12 +224,15 @@ void machines_release(struct machines *m, const struct call *c)
 		}
 		*at = use->next;
 		if (--use->machine->users == 0)
-			take_dead(use->machine, &taken);
+			take_unused(use->machine, &unused);
 		free(use);
 	}
 	pthread_mutex_unlock(&m->lock);
 	/* joins threads: with no lock held */
-	free_dead(&taken);
+	for (; unused; unused = next) {
+		next = unused->next;
+		free_machine(unused);
+	}
 }
 
 const char *machine_name(const struct machine *m)

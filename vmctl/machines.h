@@ -2,8 +2,8 @@
  * machines.h - the living side of each VM: its guest connection, its desktop,
  * and the lock that lets one changing operation at a time work on it
  *
- * Shapes:  machines_get() gives a borrowed struct machine that lives as long
- *          as the service; a removed VM's is emptied, not freed.
+ * Shapes:  machines_get() gives a borrowed struct machine, good until
+ *          machines_release(); a removed VM's is emptied, not freed.
  * Errors:  ERR_NOT_FOUND unknown VM; ERR_STATE "NAME is off (boxery start
  *          NAME)"; ERR_BUSY "NAME is busy with X".
  * Threads: any.

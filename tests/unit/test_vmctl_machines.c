@@ -1,0 +1,132 @@
+/* What outlives a call and what does not: names that were only asked for, and
+ * what a removed VM leaves to the next one of its name. */
+#include "tests/support/unit.h"
+
+#include "base/alloc.h"
+#include "base/db.h"
+#include "base/path.h"
+#include "vmctl/backend.h"
+#include "vmctl/conn.h"
+#include "vmctl/lifecycle.h"
+#include "vmctl/machines.h"
+#include "vmctl/registry.h"
+#include "vmctl/runs.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* An agent that asks for machines which are not there, for hours. */
+static void test_unknown_names_do_not_add_up(void **state)
+{
+	struct service s = {.guest_dir = NULL};
+	struct machines *all = machines_new(&s);
+	struct conn conn = {.refs = 1};
+	struct call call = {.conn = &conn};
+	struct machine *m;
+	struct err e = {0};
+	size_t before_len = mallinfo2().uordblks;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "nobody-%d", i);
+		assert_ok(machines_claim(all, &call, name, &m, &e), &e);
+		assert_ok(machine_lock(m, "being removed", &e), &e);
+		machine_unlock(m);
+		machines_release(all, &call);
+	}
+	assert_true(mallinfo2().uordblks < before_len + 64 * 1024);
+	machines_free(all);
+}
+
+/* Two calls at one machine: what the first lets go the second still has. */
+static void test_shared(void **state)
+{
+	struct service s = {.guest_dir = NULL};
+	struct machines *all = machines_new(&s);
+	struct conn conn = {.refs = 1};
+	struct call one = {.conn = &conn}, two = {.conn = &conn};
+	struct machine *m, *same;
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(machines_claim(all, &one, "demo", &m, &e), &e);
+	assert_ok(machines_claim(all, &two, "demo", &same, &e), &e);
+	assert_ptr_equal(m, same);
+	assert_ok(machine_lock(m, "starting", &e), &e);
+	machines_release(all, &two);
+	assert_ok(machines_claim(all, &two, "demo", &same, &e), &e);
+	assert_fails(machine_lock(same, "stopping", &e), &e, ERR_BUSY,
+		     "busy with starting");
+	machine_unlock(m);
+	machines_release(all, &one);
+	assert_string_equal(machine_name(same), "demo");
+	machines_release(all, &two);
+	machines_free(all);
+}
+
+/* ---- what a removed VM leaves ---- */
+
+static int stop(struct backend *b, const char *name, bool force,
+		struct deadline d, struct err *e)
+{
+	(void)b;
+	(void)name;
+	(void)force;
+	(void)d;
+	(void)e;
+	return 0;
+}
+
+static int undefine(struct backend *b, const char *name, struct err *e)
+{
+	(void)b;
+	(void)name;
+	(void)e;
+	return 0;
+}
+
+static void test_removed_leaves_no_output(void **state)
+{
+	static const struct backend_ops ops = {.stop = stop,
+					       .undefine = undefine};
+	struct backend backend = {.ops = &ops};
+	struct service s = {.backend = &backend};
+	struct conn conn = {.refs = 1};
+	struct call call = {.conn = &conn};
+	struct machine *m;
+	struct err e = {0};
+	struct run r;
+
+	(void)state;
+	assert_ok(home_init(&s.home, unit_dir(), &e), &e);
+	assert_ok(home_make_dirs(&s.home, &e), &e);
+	assert_ok(db_open(s.home.db, registry_migrations, &s.db, &e), &e);
+	assert_ok(registry_new(s.db, &s.registry, &e), &e);
+	s.machines = machines_new(&s);
+	assert_ok(runs_create(&s.home, "demo", &r, &e), &e);
+	runs_add(&r, "secret", 6);
+	runs_close(&r);
+
+	assert_ok(machines_claim(s.machines, &call, "demo", &m, &e), &e);
+	assert_ok(life_remove(&s, m, &e), &e);
+	machines_release(s.machines, &call);
+	assert_fails(runs_open(&s.home, "demo", r.id, &e), &e, ERR_NOT_FOUND,
+		     r.id);
+
+	machines_free(s.machines);
+	registry_free(s.registry);
+	db_close(s.db);
+	home_finish(&s.home);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(test_unknown_names_do_not_add_up),
+	cmocka_unit_test(test_shared),
+	cmocka_unit_test(test_removed_leaves_no_output),
+};
+
+UNIT_MAIN(tests)

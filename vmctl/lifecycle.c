@@ -17,6 +17,7 @@
 #include "vmctl/service.h"
 #include "vmctl/sshconfig.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -31,9 +32,9 @@
 
 static int fill_identity(struct vm_record *v, struct err *e)
 {
-	uint8_t r[16], m[3];
+	uint8_t r[16];
 
-	if (crypto_random(r, sizeof(r), e) || crypto_random(m, sizeof(m), e))
+	if (crypto_random(r, sizeof(r), e))
 		return -1;
 	/* version 4, variant 1 (RFC 9562) */
 	r[6] = (r[6] & 0x0f) | 0x40;
@@ -43,9 +44,28 @@ static int fill_identity(struct vm_record *v, struct err *e)
 		 "%02x%02x%02x%02x%02x%02x",
 		 r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9],
 		 r[10], r[11], r[12], r[13], r[14], r[15]);
-	/* QEMU's own prefix */
-	snprintf(v->mac, sizeof(v->mac), "52:54:00:%02x:%02x:%02x", m[0], m[1],
-		 m[2]);
+	return 0;
+}
+
+/*
+ * The MAC follows from the address: QEMU's prefix, a byte of the instance, the
+ * address's last two. dnsmasq gives a fixed address away only once no other
+ * MAC holds a lease on it, and the lease of a removed VM outlives it by up to
+ * an hour; so the next VM at an address has to look like the one before.
+ */
+static int set_mac(const struct service *s, struct vm_record *v, struct err *e)
+{
+	uint8_t digest[CRYPTO_SHA256_LEN];
+	struct in_addr a;
+	uint32_t host;
+
+	if (crypto_sha256(s->home.instance, strlen(s->home.instance), digest, e))
+		return -1;
+	if (inet_pton(AF_INET, v->address, &a) != 1)
+		return err_set(e, ERR_INTERNAL, "%s is no address", v->address);
+	host = ntohl(a.s_addr);
+	snprintf(v->mac, sizeof(v->mac), "52:54:00:%02x:%02x:%02x", digest[0],
+		 host >> 8 & 0xff, host & 0xff);
 	return 0;
 }
 
@@ -70,7 +90,7 @@ static int pick_address(struct service *s, struct vm_record *v, struct err *e)
 					  &a, address, e))
 		return -1;
 	memcpy(v->address, address, sizeof(v->address));
-	return 0;
+	return set_mac(s, v, e);
 }
 
 /* Inside the transaction that adds the row: nobody else picks meanwhile. */
@@ -252,7 +272,8 @@ static int refresh_address(struct service *s, struct vm_record *v,
 		return -1;
 	if (strcmp(before, v->address) == 0)
 		return 0;
-	return registry_set_address(s->registry, v->name, v->address, e);
+	return registry_set_address(s->registry, v->name, v->address, v->mac,
+				    e);
 }
 
 static int check_disk(struct service *s, const struct vm_record *v,

@@ -234,10 +234,11 @@ int registry_set_phase(struct registry *r, const char *name,
 }
 
 int registry_set_address(struct registry *r, const char *name,
-			 const char *address, struct err *e)
+			 const char *address, const char *mac, struct err *e)
 {
-	return db_exec(r->db, e, "UPDATE vm SET address = ?2 WHERE name = ?1",
-		       "ss", name, address);
+	return db_exec(r->db, e,
+		       "UPDATE vm SET address = ?2, mac = ?3 WHERE name = ?1",
+		       "sss", name, address, mac);
 }
 
 int registry_remove(struct registry *r, const char *name, struct err *e)

@@ -75,7 +75,7 @@ int registry_set_phase(struct registry *r, const char *name,
 		       enum vm_phase phase, struct err *e)
 	__attribute__((warn_unused_result));
 int registry_set_address(struct registry *r, const char *name,
-			 const char *address, struct err *e)
+			 const char *address, const char *mac, struct err *e)
 	__attribute__((warn_unused_result));
 /* Removing a row that is not there is success. */
 int registry_remove(struct registry *r, const char *name, struct err *e)

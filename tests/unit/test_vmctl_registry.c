@@ -95,10 +95,12 @@ static void round_trip(void **state)
 	assert_true(v.desktop);
 	vm_record_finish(&v);
 	assert_ok(registry_set_phase(r, "demo", VM_READY, &e), &e);
-	assert_ok(registry_set_address(r, "demo", "10.0.0.9", &e), &e);
+	assert_ok(registry_set_address(r, "demo", "10.0.0.9",
+				       "52:54:00:00:00:09", &e), &e);
 	assert_ok(registry_get(r, "demo", &v, &e), &e);
 	assert_int_equal(v.phase, VM_READY);
 	assert_string_equal(v.address, "10.0.0.9");
+	assert_string_equal(v.mac, "52:54:00:00:00:09");
 	vm_record_finish(&v);
 	assert_true(registry_address_taken(r, "10.0.0.9", "other"));
 	assert_false(registry_address_taken(r, "10.0.0.9", "demo"));

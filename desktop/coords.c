@@ -20,6 +20,8 @@ struct coords_size coords_fit(struct coords_size size)
 	unsigned short_px = wide ? size.height_px : size.width_px;
 	unsigned l = long_px, s = short_px;
 
+	if (s == 0)
+		return size; /* nothing is nothing */
 	if (l > COORDS_EDGE_PX)
 		l = COORDS_EDGE_PX;
 	for (;; l--) {
@@ -33,6 +35,14 @@ struct coords_size coords_fit(struct coords_size size)
 	return wide ? (struct coords_size){l, s} : (struct coords_size){s, l};
 }
 
+/* The pixel of another grid that the middle of pixel v lies in. */
+static int middle(unsigned v, unsigned from_px, unsigned to_px)
+{
+	uint64_t twice = 2 * (uint64_t)v + 1;
+
+	return (int)(twice * to_px / (2 * (uint64_t)from_px));
+}
+
 int coords_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
 		      struct coords_point *ret, struct err *e)
 {
@@ -44,18 +54,16 @@ int coords_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
 			       "pixels",
 			       (long long)x, (long long)y, shot.width_px,
 			       shot.height_px);
-	ret->x = (int)((2 * x + 1) * desktop.width_px / (2 * shot.width_px));
-	ret->y = (int)((2 * y + 1) * desktop.height_px / (2 * shot.height_px));
+	ret->x = middle((unsigned)x, shot.width_px, desktop.width_px);
+	ret->y = middle((unsigned)y, shot.height_px, desktop.height_px);
 	return 0;
 }
 
-static int from_axis(int v, unsigned desktop_px, unsigned shot_px)
+static unsigned within(int v, unsigned len_px)
 {
 	if (v < 0)
-		v = 0;
-	if ((unsigned)v >= desktop_px)
-		v = (int)desktop_px - 1;
-	return (int)((2 * (int64_t)v + 1) * shot_px / (2 * desktop_px));
+		return 0;
+	return (unsigned)v < len_px ? (unsigned)v : len_px - 1;
 }
 
 struct coords_point coords_from_desktop(struct coords_size desktop,
@@ -64,8 +72,11 @@ struct coords_point coords_from_desktop(struct coords_size desktop,
 	struct coords_size shot = coords_fit(desktop);
 
 	return (struct coords_point){
-		from_axis(p.x, desktop.width_px, shot.width_px),
-		from_axis(p.y, desktop.height_px, shot.height_px)};
+		middle(within(p.x, desktop.width_px), desktop.width_px,
+		       shot.width_px),
+		middle(within(p.y, desktop.height_px), desktop.height_px,
+		       shot.height_px),
+	};
 }
 
 /* first and past the last desktop pixel below [at, at + len) */
@@ -79,24 +90,26 @@ static void to_span(int64_t at, int64_t len, unsigned desktop_px,
 	*ret_len = (unsigned)(to - from);
 }
 
-int coords_rect_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
-			   int64_t width_px, int64_t height_px,
-			   struct coords_rect *ret, struct err *e)
+int coords_region_to_desktop(struct coords_size desktop,
+			     const struct coords_region *region,
+			     struct coords_rect *ret, struct err *e)
 {
 	struct coords_size shot = coords_fit(desktop);
+	const struct coords_region *r = region;
 
-	if (x < 0 || y < 0 || width_px < 1 || height_px < 1 ||
-	    x >= shot.width_px || y >= shot.height_px ||
-	    width_px > shot.width_px - x || height_px > shot.height_px - y)
+	if (r->x < 0 || r->y < 0 || r->width_px < 1 || r->height_px < 1 ||
+	    r->x >= shot.width_px || r->y >= shot.height_px ||
+	    r->width_px > shot.width_px - r->x ||
+	    r->height_px > shot.height_px - r->y)
 		return err_set(e, ERR_INVALID,
 			       "region: [%lld, %lld, %lld, %lld] is not within "
 			       "the full screenshot of %ux%u pixels",
-			       (long long)x, (long long)y, (long long)width_px,
-			       (long long)height_px, shot.width_px,
-			       shot.height_px);
-	to_span(x, width_px, desktop.width_px, shot.width_px, &ret->x,
+			       (long long)r->x, (long long)r->y,
+			       (long long)r->width_px, (long long)r->height_px,
+			       shot.width_px, shot.height_px);
+	to_span(r->x, r->width_px, desktop.width_px, shot.width_px, &ret->x,
 		&ret->width_px);
-	to_span(y, height_px, desktop.height_px, shot.height_px, &ret->y,
+	to_span(r->y, r->height_px, desktop.height_px, shot.height_px, &ret->y,
 		&ret->height_px);
 	return 0;
 }

@@ -34,6 +34,9 @@ struct coords_point {
 struct coords_rect {
 	unsigned x, y, width_px, height_px;
 };
+struct coords_region { /* of the screenshot, as a client names it */
+	int64_t x, y, width_px, height_px;
+};
 
 /* The largest image of the same shape within the tier; size itself if it
  * fits. The full screenshot is coords_fit(desktop). */
@@ -48,9 +51,9 @@ int coords_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
 struct coords_point coords_from_desktop(struct coords_size desktop,
 					struct coords_point p);
 /* All desktop pixels that a rectangle of the screenshot touches. */
-int coords_rect_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
-			   int64_t width_px, int64_t height_px,
-			   struct coords_rect *ret, struct err *e)
+int coords_region_to_desktop(struct coords_size desktop,
+			     const struct coords_region *region,
+			     struct coords_rect *ret, struct err *e)
 	__attribute__((warn_unused_result));
 
 #endif

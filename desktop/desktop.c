@@ -82,7 +82,7 @@ int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
 /* ---- seeing ---- */
 
 int desktop_capture(struct desktop *d, const struct turn *t,
-		    const struct desktop_region *region,
+		    const struct coords_region *region,
 		    struct desktop_shot **ret, struct err *e)
 {
 	begin_look(d, t);

@@ -52,13 +52,10 @@ int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
 
 /* ---- seeing ---- */
 
-struct desktop_region { /* of the full screenshot */
-	int64_t x, y, width_px, height_px;
-};
 /* region: NULL: the full screenshot; else that part at full resolution (or
  * the nearest that fits the tier). */
 int desktop_capture(struct desktop *d, const struct turn *t,
-		    const struct desktop_region *region,
+		    const struct coords_region *region,
 		    struct desktop_shot **ret, struct err *e)
 	__attribute__((warn_unused_result));
 /* The full screenshot once nothing has changed for a moment, or as it is

@@ -4,6 +4,9 @@
 #include <setjmp.h>
 #include <stdbool.h>
 
+/* fewer and larger than libpng's own 8 KiB */
+#define IDAT_LEN ((size_t)64 * 1024)
+
 struct sink {
 	struct buf *out;
 	struct err *e;
@@ -50,8 +53,7 @@ static void write_image(png_structp png, png_infop info, const uint8_t *rgb,
 		     PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
 	png_set_compression_level(png, 1);
 	png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_SUB);
-	/* fewer, larger IDAT chunks */
-	png_set_compression_buffer_size(png, 64 * 1024);
+	png_set_compression_buffer_size(png, IDAT_LEN);
 	png_write_info(png, info);
 	for (unsigned y = 0; y < size.height_px; y++)
 		png_write_row(png, rgb + (size_t)y * size.width_px * 3);

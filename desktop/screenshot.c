@@ -18,13 +18,11 @@ struct desktop_shot {
 };
 
 static int whole_or_region(struct coords_size size,
-			   const struct desktop_region *region,
+			   const struct coords_region *region,
 			   struct coords_rect *ret, struct err *e)
 {
 	if (region)
-		return coords_rect_to_desktop(size, region->x, region->y,
-					      region->width_px,
-					      region->height_px, ret, e);
+		return coords_region_to_desktop(size, region, ret, e);
 	*ret = (struct coords_rect){0, 0, size.width_px, size.height_px};
 	return 0;
 }
@@ -46,7 +44,7 @@ static struct desktop_shot_info describe(struct coords_size desktop,
 	return i;
 }
 
-int screenshot_take(struct x11 *x, const struct desktop_region *region,
+int screenshot_take(struct x11 *x, const struct coords_region *region,
 		    struct desktop_shot **ret, struct err *e)
 {
 	struct x11_capture c;

@@ -13,7 +13,7 @@
 #include "desktop/desktop.h"
 #include "desktop/x11.h"
 
-int screenshot_take(struct x11 *x, const struct desktop_region *region,
+int screenshot_take(struct x11 *x, const struct coords_region *region,
 		    struct desktop_shot **ret, struct err *e)
 	__attribute__((warn_unused_result));
 /* Same desktop, same part, same pixels (the pointer aside)? */

@@ -263,7 +263,7 @@ int typing_text(struct typing *t, struct x11 *x, const uint32_t *keysyms,
 			    .count = count,
 			    .pace_every = 1 + (unsigned)(count / PACED_COUNT)};
 	struct keymap_stroke shift;
-	struct aside aside;
+	struct aside aside = {0};
 	int rc;
 
 	if (load(t, x, e) != 0)
@@ -414,7 +414,7 @@ int typing_chords(struct typing *t, struct x11 *x,
 		  const struct typing_chords *chords, const struct turn *turn,
 		  struct err *e)
 {
-	struct aside aside;
+	struct aside aside = {0};
 	int rc;
 
 	if (load(t, x, e) != 0 || put_aside(t, x, turn, &aside, e) != 0)

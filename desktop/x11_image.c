@@ -131,8 +131,9 @@ int x11_capture(struct x11 *x, const struct coords_size *size,
 	uint64_t image_len =
 		sizeof(xcb_get_image_reply_t) +
 		(uint64_t)rect->width_px * rect->height_px * PIXEL_LEN;
-	uint64_t cursor_len = sizeof(xcb_xfixes_get_cursor_image_reply_t) +
-			      CURSOR_SIDE_PX * CURSOR_SIDE_PX * PIXEL_LEN;
+	uint64_t cursor_len =
+		sizeof(xcb_xfixes_get_cursor_image_reply_t) +
+		(uint64_t)CURSOR_SIDE_PX * CURSOR_SIDE_PX * PIXEL_LEN;
 	unsigned image_seq, cursor_seq, size_seq;
 	struct x11_capture c = {.rect = *rect};
 	struct coords_size now;

@@ -67,7 +67,7 @@ static int takes_part(struct x11 *x, uint32_t window, bool *ret, struct err *e)
 	unsigned seq;
 
 	*ret = false;
-	if (x11_expect(x, sizeof(*r) + PROTOCOLS_COUNT * 4, e) != 0)
+	if (x11_expect(x, sizeof(*r) + (uint64_t)PROTOCOLS_COUNT * 4, e) != 0)
 		return -1;
 	seq = x11_sent(x, xcb_get_property(x->c, 0, window,
 					   x->atoms[X11_ATOM_WM_PROTOCOLS],
@@ -96,7 +96,7 @@ static int parent_of(struct x11 *x, uint32_t window, uint32_t *ret,
 	unsigned seq;
 
 	*ret = 0;
-	if (x11_expect(x, sizeof(*r) + CHILDREN_COUNT * 4, e) != 0)
+	if (x11_expect(x, sizeof(*r) + (uint64_t)CHILDREN_COUNT * 4, e) != 0)
 		return -1;
 	seq = x11_sent(x, xcb_query_tree(x->c, window).sequence);
 	r = x11_reply(x, seq, sizeof(*r), &len, &x_error, e);

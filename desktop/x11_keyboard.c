@@ -229,7 +229,7 @@ static int bind_by_core(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
 {
 	for (unsigned i = 0; i < X11_KEYCODES; i++) {
 		uint32_t levels[X11_KEYCODES * LEVELS];
-		unsigned count = 0;
+		size_t count = 0;
 
 		while (i + count < X11_KEYCODES && keysyms[i + count]) {
 			levels[count * LEVELS] = levels[count * LEVELS + 1] =
@@ -242,7 +242,7 @@ static int bind_by_core(struct x11 *x, const uint32_t keysyms[X11_KEYCODES],
 			 xcb_change_keyboard_mapping(x->c, (uint8_t)count,
 						     (uint8_t)i, LEVELS, levels)
 				 .sequence);
-		i += count;
+		i += (unsigned)count;
 	}
 	return x11_sync(x, e);
 }

@@ -34,7 +34,7 @@ struct xkbmap {
 /* The parts a request must ask for: types, keysyms, modifier map. */
 #define XKBMAP_PARTS 0x07
 /* No keyboard's map comes near this. */
-#define XKBMAP_MAX_LEN (256 * 1024)
+#define XKBMAP_MAX_LEN (256UL * 1024)
 
 /* p: the whole reply. */
 int xkbmap_parse(const uint8_t *p, size_t len, struct xkbmap *ret,

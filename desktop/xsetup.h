@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 /* An Xvnc's setup is 1 to 3 KB, an Xorg's with all its visuals 20 KB. */
-#define XSETUP_MAX_LEN (64 * 1024)
+#define XSETUP_MAX_LEN (64UL * 1024)
 #define XSETUP_HEAD_LEN 8
 
 struct xsetup {

@@ -51,9 +51,8 @@ static int send_shot(struct call *c, struct desktop_shot *shot, json_t *result,
 	return 0;
 }
 
-static int capture(struct deskconn_visit *v,
-		   const struct desktop_region *region, bool settled,
-		   struct desktop_shot **ret, struct err *e)
+static int capture(struct deskconn_visit *v, const struct coords_region *region,
+		   bool settled, struct desktop_shot **ret, struct err *e)
 {
 	int rc =
 		settled ? desktop_capture_settled(v->desktop, &v->turn, ret, e)
@@ -67,7 +66,7 @@ static int capture(struct deskconn_visit *v,
 /* Looking changes nothing, so when the connection turns out to be gone it is
  * made anew, once, and the look repeated. */
 static int look(struct call *c, const char *vm,
-		const struct desktop_region *region, struct desktop_shot **ret,
+		const struct coords_region *region, struct desktop_shot **ret,
 		struct err *e)
 {
 	for (int i = 0;; i++) {
@@ -112,8 +111,8 @@ int op_vm_screenshot(struct call *c, const json_t *args, json_t **ret_result,
 	auto_desktop_shot struct desktop_shot *shot = NULL;
 	auto_json json_t *result = json_object();
 	json_t *r = json_object_get(args, "region");
-	struct desktop_region region = {number_at(r, 0), number_at(r, 1),
-					number_at(r, 2), number_at(r, 3)};
+	struct coords_region region = {number_at(r, 0), number_at(r, 1),
+				       number_at(r, 2), number_at(r, 3)};
 	bool whole = !json_is_array(r);
 
 	if (look(c, vm_of(args), whole ? NULL : &region, &shot, e) != 0 ||

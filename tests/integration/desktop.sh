@@ -467,7 +467,7 @@ hostile_servers() {
 	while read -r lie n; do
 		hostile "$lie" "$n" < /dev/null &
 		waiting=$((waiting + 1))
-		[ "$waiting" -lt 8 ] || wait -n
+		[ "$waiting" -lt 8 ] || wait -n || true
 	done < "$tmp/lies"
 	wait
 }

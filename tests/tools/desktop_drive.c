@@ -69,12 +69,12 @@ static int do_shot(struct drive *v, int argc, char *argv[], struct err *e)
 {
 	auto_desktop_shot struct desktop_shot *s = NULL;
 	struct turn t = turn_of(v);
-	struct desktop_region r = {0};
+	struct coords_region r = {0};
 	int rc;
 
 	if (argc == 6)
-		r = (struct desktop_region){number(argv[2]), number(argv[3]),
-					    number(argv[4]), number(argv[5])};
+		r = (struct coords_region){number(argv[2]), number(argv[3]),
+					   number(argv[4]), number(argv[5])};
 	rc = strcmp(argv[0], "settled") == 0
 		     ? desktop_capture_settled(v->d, &t, &s, e)
 		     : desktop_capture(v->d, &t, argc == 6 ? &r : NULL, &s, e);

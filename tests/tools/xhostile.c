@@ -100,8 +100,6 @@ static void tell_lie(struct server *s)
 
 	if (strcmp(l, "stall") == 0)
 		stall(s);
-	else if (strcmp(l, "close") == 0)
-		quit();
 	else if (strcmp(l, "half") == 0) {
 		put(s, "\1\0\1", 3);
 		stall(s);
@@ -136,7 +134,7 @@ static void tell_lie(struct server *s)
 	else if (strcmp(l, "junk") == 0) {
 		memset(junk, 0xff, sizeof(junk));
 		put(s, junk, sizeof(junk));
-	} else
+	} else /* "close" */
 		quit();
 	s->truthful = UINT32_MAX;
 }

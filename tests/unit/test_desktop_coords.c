@@ -118,7 +118,7 @@ static void pointer_outside_shows_at_the_edge(void **state)
 static void regions(void **state)
 {
 	static const struct coords_size d = {1920, 1080};
-	static const int64_t bad[][4] = {
+	static const struct coords_region bad[] = {
 		{0, 0, 1457, 1},      {0, 0, 1, 820},  {1456, 0, 1, 1},
 		{0, 819, 1, 1},	      {-1, 0, 10, 10}, {0, 0, 0, 5},
 		{0, 0, 5, 0},	      {1, 0, 1456, 1}, {INT64_MAX, 0, 1, 1},
@@ -128,22 +128,26 @@ static void regions(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_ok(coords_rect_to_desktop(d, 0, 0, 1456, 819, &r, &e), &e);
+	assert_ok(coords_region_to_desktop(
+			  d, &(struct coords_region){0, 0, 1456, 819}, &r, &e),
+		  &e);
 	assert_int_equal(r.x + r.y, 0);
 	assert_int_equal(r.width_px, 1920);
 	assert_int_equal(r.height_px, 1080);
-	assert_ok(coords_rect_to_desktop(d, 728, 0, 728, 1, &r, &e), &e);
+	assert_ok(coords_region_to_desktop(
+			  d, &(struct coords_region){728, 0, 728, 1}, &r, &e),
+		  &e);
 	assert_int_equal(r.x, 960);
 	assert_int_equal(r.width_px, 960);
 	assert_int_equal(r.height_px, 2);
-	assert_ok(coords_rect_to_desktop(d, 1455, 818, 1, 1, &r, &e), &e);
+	assert_ok(coords_region_to_desktop(
+			  d, &(struct coords_region){1455, 818, 1, 1}, &r, &e),
+		  &e);
 	assert_int_equal(r.x + r.width_px, 1920);
 	assert_int_equal(r.y + r.height_px, 1080);
 	for (size_t i = 0; i < ARRAY_COUNT(bad); i++)
-		assert_fails(coords_rect_to_desktop(d, bad[i][0], bad[i][1],
-						    bad[i][2], bad[i][3], &r,
-						    &e),
-			     &e, ERR_INVALID, "region");
+		assert_fails(coords_region_to_desktop(d, &bad[i], &r, &e), &e,
+			     ERR_INVALID, "region");
 }
 
 static const struct CMUnitTest tests[] = {

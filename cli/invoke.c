@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PRINT_CAP ((size_t)64 * 1024 * 1024)
@@ -49,6 +50,18 @@ static int connect_service(const struct invoke *v, bool no_start,
 	return 0;
 }
 
+/* Said here by its name: later it is only "the input". */
+static int check_is_file(int fd, const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_sys(e, "%s", path);
+	if (S_ISREG(st.st_mode))
+		return 0;
+	return err_set(e, ERR_INVALID, "%s: is no regular file", path);
+}
+
 /* The file whose bytes are sent along: its fd, -1 when there is none. */
 static int open_sent(const char *op, const json_t *args, int *ret_fd,
 		     struct err *e)
@@ -64,7 +77,7 @@ static int open_sent(const char *op, const json_t *args, int *ret_fd,
 		*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (*ret_fd < 0)
 			return err_sys(e, "%s", path);
-		return 0;
+		return check_is_file(*ret_fd, path, e);
 	}
 	return 0;
 }

@@ -42,13 +42,36 @@ static int print_and_finish(struct buf *out)
 	return rc == 0 ? 0 : fail(&e);
 }
 
+/* The second words of a command of two, "status|stop|restart"; "" of others. */
+static void list_second_words(const char *first, char *ret, size_t size)
+{
+	size_t len = strlen(first);
+	size_t at = 0;
+
+	ret[0] = '\0';
+	for (unsigned i = 0; i < op_count && at < size; i++) {
+		const char *verb = op_table[i].verb;
+
+		if (verb && strncmp(verb, first, len) == 0 && verb[len] == ' ')
+			at += (size_t)snprintf(ret + at, size - at, "%s%s",
+					       at > 0 ? "|" : "",
+					       verb + len + 1);
+	}
+}
+
 /* "NAME: unknown command", and what may have been meant. */
 static int unknown_command(const char *word)
 {
 	const char *meant = argv_suggest(word);
+	char second[128];
 	struct err e = {0};
 
-	if (meant)
+	list_second_words(word, second, sizeof(second));
+	if (second[0])
+		err_set(&e, ERR_INVALID,
+			"%s needs a second word: boxery %s %s", word, word,
+			second);
+	else if (meant)
 		err_set(&e, ERR_INVALID,
 			"%s: unknown command; did you mean \"%s\"?", word,
 			meant);
@@ -58,8 +81,18 @@ static int unknown_command(const char *word)
 	return fail(&e);
 }
 
+static const struct help_extra *find_extra(const char *word)
+{
+	const struct help_extra *x = help_extras;
+
+	while (x->verb && strcmp(x->verb, word) != 0)
+		x++;
+	return x->verb ? x : NULL;
+}
+
 static int cmd_help(int argc, char *argv[])
 {
+	const struct help_extra *extra;
 	const struct op *op;
 	struct buf out;
 	int used;
@@ -71,6 +104,9 @@ static int cmd_help(int argc, char *argv[])
 		manpage_mdoc(&out);
 	} else if (strcmp(argv[0], "--operations") == 0) {
 		manpage_operations(&out);
+	} else if ((extra = find_extra(argv[0]))) {
+		help_add(&out, "usage: boxery %s %s\n\n%s.\n", extra->verb,
+			 extra->words, extra->summary);
 	} else {
 		op = op_find_verb(argc, argv, &used);
 		if (!op) {

@@ -224,6 +224,9 @@ int completion_script(struct buf *out, const char *shell, struct err *e)
 			      "\treturn 0\n}\ncompdef _boxery boxery\n");
 		return 0;
 	}
+	if (!*shell)
+		return err_set(e, ERR_INVALID,
+			       "completion: for which shell? bash or zsh");
 	return err_set(e, ERR_INVALID,
 		       "completion: \"%.32s\" is no shell we know: bash or "
 		       "zsh",

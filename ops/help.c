@@ -141,8 +141,7 @@ char *help_param_value(const struct op_param *p)
 	}
 }
 
-/* 1073741824 as "1G". */
-static void add_size(struct buf *out, int64_t n)
+char *help_size(int64_t n)
 {
 	static const char *const units[] = {"", "K", "M", "G", "T", "P"};
 	unsigned unit = 0;
@@ -151,7 +150,7 @@ static void add_size(struct buf *out, int64_t n)
 		n /= 1024;
 		unit++;
 	}
-	help_add(out, "%" PRId64 "%s", n, units[unit]);
+	return alloc_printf("%" PRId64 "%s", n, units[unit]);
 }
 
 char *help_param_range(const struct op_param *p)
@@ -160,10 +159,10 @@ char *help_param_range(const struct op_param *p)
 
 	buf_init(&out, HELP_CAP);
 	if (p->type == OP_SIZE) {
-		help_add(&out, "; ");
-		add_size(&out, p->min);
-		help_add(&out, " to ");
-		add_size(&out, p->max);
+		autofree char *min = help_size(p->min);
+		autofree char *max = help_size(p->max);
+
+		help_add(&out, "; %s to %s", min, max);
 	} else if (p->type == OP_INT || p->type == OP_NUMBER) {
 		help_add(&out, "; %" PRId64 " to %" PRId64, p->min, p->max);
 	}

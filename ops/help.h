@@ -25,6 +25,8 @@ void help_op(struct buf *out, const struct op *op);
 char *help_param_name(const struct op_param *p);
 /* What stands for its value: "SECONDS", "left|middle|right". free() */
 char *help_param_value(const struct op_param *p);
+/* 1073741824 as "1G". free() */
+char *help_size(int64_t n);
 /* "; 1 to 64; 2 by default": what the help leaves unsaid. free() */
 char *help_param_range(const struct op_param *p);
 /* Commands that are the front-end's own: name, words after it, summary. */

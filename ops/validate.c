@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "ops/help.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -281,8 +282,13 @@ static json_t *check_size(const struct op_param *p, const json_t *v,
 	} else if (get_int(v, &n, e) != 0) {
 		return fail(e, "must be a size: bytes, or a text such as 4G");
 	}
-	if (check_range(n, p->min, p->max, e) != 0)
+	if (n < p->min || n > p->max) {
+		autofree char *min = help_size(p->min);
+		autofree char *max = help_size(p->max);
+
+		err_set(e, ERR_INVALID, "must be %s to %s", min, max);
 		return NULL;
+	}
 	return json_integer(n);
 }
 
@@ -565,6 +571,30 @@ static bool is_default(const struct op_param *p, const json_t *value)
 	return json_equal(checked, value);
 }
 
+/* What the caller wrote: "vm_new: memory" of an agent, "new: --memory" of a
+ * person. */
+static int name_fault(const struct op *op, const struct op_param *p,
+		      bool from_agent, struct err *e)
+{
+	autofree char *name = NULL;
+
+	if (from_agent || !op->verb || !argv_offers(p))
+		return err_wrap(e, "%s: %s", op->name, p->name);
+	name = help_param_name(p);
+	return err_wrap(e, "%s: %s", op->verb, name);
+}
+
+static int fail_missing(const struct op *op, const struct op_param *p,
+			bool from_agent, struct err *e)
+{
+	if (from_agent || !op->verb)
+		err_set(e, ERR_INVALID, "is required: %s", p->help);
+	else
+		err_set(e, ERR_INVALID, "is required: %s (boxery help %s)",
+			p->help, op->verb);
+	return name_fault(op, p, from_agent, e);
+}
+
 static int check_known(const struct op *op, const json_t *args, bool from_agent,
 		       struct err *e)
 {
@@ -615,13 +645,12 @@ json_t *validate_args(const struct op *op, const json_t *args, bool from_agent,
 		if (!v || json_is_null(v)) {
 			if (!(p->flags & OP_REQUIRED) || !is_for(p, from_agent))
 				continue;
-			err_set(e, ERR_INVALID, "%s: %s: is required: %s",
-				op->name, p->name, p->help);
+			(void)!fail_missing(op, p, from_agent, e);
 			return NULL;
 		}
 		checked = checks[p->type](p, v, e);
 		if (!checked) {
-			err_wrap(e, "%s: %s", op->name, p->name);
+			(void)!name_fault(op, p, from_agent, e);
 			return NULL;
 		}
 		json_object_set_new(out, p->name, checked);

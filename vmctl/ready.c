@@ -17,7 +17,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -47,7 +46,7 @@ static void show(struct wait *w, const char *what)
 {
 	int64_t seconds = (deadline_now_ms() - w->started_ms) / 1000;
 
-	call_progress(w->call, seconds, 0, "%s: %" PRId64 " s", what, seconds);
+	call_progress(w->call, seconds, 0, "%s", what);
 }
 
 /* -- the console ------------------------------------------------------------- */

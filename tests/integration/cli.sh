@@ -51,6 +51,16 @@ status new A; expect 2 "bad name"
 grep -q 'at most 63' "$tmp/err" || fail "no rule"
 status new a --cpus 0; expect 2 "cpus"
 status --client 'a b' ls; expect 2 "client's name"
+status start; expect 2 "no VM named"
+grep -q 'start: VM: is required: .*(boxery help start)' "$tmp/err" ||
+	fail "not in a person's words"
+status new a --memory 1; expect 2 "memory"
+grep -q -e '--memory: must be 256M to 1T' "$tmp/err" || fail "no sizes"
+status new a --image "$tmp"; expect 2 "a folder as image"
+grep -q "$tmp: is no regular file" "$tmp/err" || fail "which file"
+status service; expect 2 "half a command"
+grep -q 'boxery service status|stop|restart' "$tmp/err" || fail "no second word"
+status help completion; expect 0 "help of help's own"
 status help; expect 0 help
 status --version; expect 0 version
 status new --help; expect 0 "new --help"

@@ -34,7 +34,7 @@ report=$(ask doctor)
 # ---- names ----
 long=$(printf 'a%.0s' $(seq 64))
 for name in A -a a- a.b 'a b' '' a/b "$long" '../x'; do
-	refuse invalid 'vm' ask vm_new "{\"vm\":\"$name\"}"
+	refuse invalid 'VM name' ask vm_new "{\"vm\":\"$name\"}"
 done
 
 # ---- creates that fail leave nothing ----

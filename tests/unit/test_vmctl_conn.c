@@ -124,7 +124,7 @@ static void test_bad_calls(void **state)
 		{"{}", "op"},
 		{"{\"op\":\"nope\"}", "unknown operation"},
 		{"{\"op\":5}", "op"},
-		{"{\"op\":\"vm_info\"}", "vm: is required"},
+		{"{\"op\":\"vm_info\"}", "VM: is required"},
 		{"{\"op\":\"vm_info\",\"args\":[]}", "must be an object"},
 		{"{\"op\":\"vm_info\",\"args\":{\"vm\":\"A\"}}", "no VM name"},
 		{"{\"op\":\"vm_info\",\"opts\":{\"stream\":1}}", "stream"},

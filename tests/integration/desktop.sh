@@ -62,9 +62,10 @@ stop() {
 	kill "$1" 2> /dev/null || true
 	wait "$1" 2> /dev/null || true
 }
-start_driver() {
+start_driver() { # ssh: to go that way
 	coproc DRIVER { exec "$tools/desktop_drive" \
-		"/tmp/.X11-unix/X$display" "$XAUTHORITY" "$display" 30000; }
+		"${1:-}/tmp/.X11-unix/X$display" "$XAUTHORITY" "$display" \
+		30000; }
 	driver=$DRIVER_PID
 	pids+=("$driver")
 }
@@ -416,6 +417,61 @@ keys() {
 	stop_driver
 }
 
+# ---- over ssh, as the service reaches it ---------------------------------------------
+
+over_ssh() {
+	local key port sshd try
+	start_x 1920x1080
+	for key in host client; do
+		ssh-keygen -q -t ed25519 -N '' -C '' -f "$tmp/$key"
+	done
+	mkdir -p /run/sshd 2> /dev/null || true
+	for try in 1 2 3 4 5 6 7 8; do
+		port=$((20000 + RANDOM % 12000))
+		printf '%s\n' "Port $port" 'ListenAddress 127.0.0.1' \
+			"HostKey $tmp/host" \
+			"AuthorizedKeysFile $tmp/client.pub" 'UsePAM no' \
+			'PasswordAuthentication no' 'StrictModes no' \
+			'PidFile none' 'Subsystem sftp internal-sftp' \
+			> "$tmp/sshd.conf"
+		/usr/sbin/sshd -D -f "$tmp/sshd.conf" -E "$tmp/sshd.log" &
+		sshd=$!
+		pids+=("$sshd")
+		await grep -q 'Server listening' "$tmp/sshd.log" && break
+		stop "$sshd"
+	done
+	[ "$try" -lt 8 ] || fail "no sshd: $(cat "$tmp/sshd.log")"
+	export GUEST_PORT=$port GUEST_KEY=$tmp/client
+	GUEST_USER=$(id -un)
+	export GUEST_USER GUEST_HOST_KEY=$tmp/host.pub
+	texts
+	start_log --ping
+	start_driver ssh:
+	"$tools/xstate" noise 5
+	drive click 700 400 1 1 -
+	expect_count '^button press 1 923 528 0x0$' 1 "a click over ssh"
+	for try in 1 2 3; do
+		drive shot "$tmp/shot.png"
+		echo "   $answer"
+	done
+	for try in ascii scripts cjk; do
+		drive type "$tmp/$try"
+		cat "$tmp/$try"
+	done > "$tmp/want"
+	await same_text || fail "typed over ssh: $(cmp "$tmp/want" "$tmp/text" 2>&1)"
+	# the link is cut
+	for try in $(ps -o pid= --ppid "$sshd"); do
+		kill "$try" || true
+	done
+	refuse "unavailable: the connection to the guest's desktop was lost" \
+		click 5 5 1 1 -
+	nothing_held
+	stop_driver
+	stop "$sshd"
+	stop "$log"
+	stop "$xvnc"
+}
+
 # ---- servers that lie ------------------------------------------------------------------
 
 # Under AddressSanitizer: an error within the time, and little memory.
@@ -473,7 +529,7 @@ hostile_servers() {
 }
 
 # each part starts a server of its own; `desktop.sh PART…` runs only those
-parts=(screenshots resizing mouse typing keys hostile_servers)
+parts=(screenshots resizing mouse typing keys over_ssh hostile_servers)
 mouse() {
 	click_grid 1024 768 1024 768
 	click_grid 1920 1080 1456 819

@@ -3,6 +3,9 @@
  *
  *   desktop_drive SOCKET XAUTHORITY DISPLAY [TIMEOUT_MS]
  *
+ * SOCKET may be ssh:PATH: then it and XAUTHORITY are those of the guest that
+ * the environment names (guest_tool.h).
+ *
  *   shot FILE [X Y WIDTH HEIGHT]      settled FILE
  *   click X Y BUTTON COUNT MODS       (X - : where the pointer is; MODS - :
  * none) move X Y                          drag BUTTON MODS X Y X Y … type FILE
@@ -16,6 +19,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "desktop/desktop.h"
+#include "tests/tools/guest_tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -217,14 +221,37 @@ static void print_memory(void)
 		printf("memory %ld KiB\n", u.ru_maxrss);
 }
 
+/* The cookie's file and the socket, here or in a guest. */
+static int reach(const char *socket, const char *xauthority, struct guest **g,
+		 struct buf *xauth, int *ret_fd, struct err *e)
+{
+	struct deadline d = deadline_in_ms(30000);
+	autofree char *file = NULL;
+	size_t len;
+
+	if (strncmp(socket, "ssh:", 4) == 0) {
+		*g = tool_guest();
+		if (guest_read_file(*g, xauthority, d, xauth, e) != 0)
+			return -1;
+		return guest_open_unix(*g, socket + 4, d, ret_fd, e);
+	}
+	if (path_read_file(xauthority, xauth->cap, &file, &len, e) != 0 ||
+	    buf_add(xauth, file, len, e) != 0)
+		return -1;
+	*ret_fd = fd_unix_connect(socket, e);
+	return *ret_fd < 0 ? -1 : 0;
+}
+
 int main(int argc, char *argv[])
 {
 	struct drive v = {.timeout_ms = 20000};
-	autofree char *xauth = NULL;
 	struct desktop_config c = {0};
+	struct guest *g = NULL;
+	struct buf xauth;
 	struct err e = {0};
 	char *line = NULL;
 	size_t size = 0;
+	int rc;
 
 	if (argc < 4) {
 		fprintf(stderr, "usage: desktop_drive SOCKET XAUTHORITY "
@@ -233,21 +260,23 @@ int main(int argc, char *argv[])
 	}
 	if (argc > 4)
 		v.timeout_ms = number(argv[4]);
-	if (path_read_file(argv[2], 64 * 1024, &xauth, &c.xauth_len, &e) != 0 ||
-	    (c.fd = fd_unix_connect(argv[1], &e)) < 0)
-		goto fail;
-	c.xauth = xauth;
-	c.display = (unsigned)number(argv[3]);
-	if (desktop_open(&c, deadline_in_ms(v.timeout_ms), &v.d, &e) != 0)
-		goto fail;
-	while (getline(&line, &size, stdin) > 0)
+	buf_init(&xauth, 64 * 1024);
+	rc = reach(argv[1], argv[2], &g, &xauth, &c.fd, &e);
+	if (rc == 0) {
+		c.xauth = xauth.data;
+		c.xauth_len = xauth.len;
+		c.display = (unsigned)number(argv[3]);
+		rc = desktop_open(&c, deadline_in_ms(v.timeout_ms), &v.d, &e);
+	}
+	if (rc != 0)
+		printf("error %s: %s\n", err_code_name(e.code), err_msg(&e));
+	while (rc == 0 && getline(&line, &size, stdin) > 0)
 		run_line(&v, line);
 	free(line);
 	desktop_free(v.d);
+	if (g)
+		guest_free(g);
+	buf_finish(&xauth);
 	print_memory();
-	return 0;
-fail:
-	printf("error %s: %s\n", err_code_name(e.code), err_msg(&e));
-	print_memory();
-	return 1;
+	return rc == 0 ? 0 : 1;
 }

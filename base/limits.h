@@ -15,6 +15,8 @@
 /* calls one client may have open: a runaway agent must not starve a person */
 #define LIMIT_CALLS_PER_CLIENT_COUNT 64
 #define LIMIT_CLIENTS_COUNT 256
+/* of those, agents leave so many to people */
+#define LIMIT_CLIENTS_PEOPLE_COUNT 16
 /* calls of all clients, each a thread in the service */
 #define LIMIT_CALLS_COUNT 512
 /* VMs that one server may be scoped to */

@@ -4,23 +4,24 @@
 
 #include <string.h>
 
+/* Small pieces share a chunk: a peer that sends byte by byte must not make us
+ * hold a hundred for each. */
+#define SHARED_LEN ((size_t)4096)
+
 struct chunk {
 	struct chunk *next;
 	char *data;
-	size_t len, used; /* used: bytes in front already taken */
+	size_t len, size; /* size - len: room for what comes next */
+	size_t used;	  /* bytes in front already taken */
 };
 
-void chunks_add_taken(struct chunks *q, char *p, size_t len)
+static void append(struct chunks *q, char *p, size_t len, size_t size)
 {
-	struct chunk *c;
+	struct chunk *c = ALLOC_NEW(struct chunk);
 
-	if (len == 0) {
-		free(p);
-		return;
-	}
-	c = ALLOC_NEW(struct chunk);
 	c->data = p;
 	c->len = len;
+	c->size = size;
 	if (q->last)
 		q->last->next = c;
 	else
@@ -29,15 +30,31 @@ void chunks_add_taken(struct chunks *q, char *p, size_t len)
 	q->len += len;
 }
 
+void chunks_add_taken(struct chunks *q, char *p, size_t len)
+{
+	if (len > 0)
+		append(q, p, len, len);
+	else
+		free(p);
+}
+
 void chunks_add(struct chunks *q, const void *p, size_t len)
 {
+	struct chunk *last = q->last;
+	size_t size = len < SHARED_LEN ? SHARED_LEN : len;
 	char *copy;
 
 	if (len == 0)
 		return;
-	copy = alloc_array(len, 1);
+	if (last && last->size - last->len >= len) {
+		memcpy(last->data + last->len, p, len);
+		last->len += len;
+		q->len += len;
+		return;
+	}
+	copy = alloc_array(size, 1);
 	memcpy(copy, p, len);
-	chunks_add_taken(q, copy, len);
+	append(q, copy, len, size);
 }
 
 static void drop_first(struct chunks *q)

@@ -217,6 +217,19 @@ static int take_scope(struct conn *c, const json_t *vms, struct err *e)
 	return 0;
 }
 
+/* However many agents there are, a person can still say "stop". */
+static int check_room(const struct conn *c, struct err *e)
+{
+	const unsigned max = LIMIT_CLIENTS_COUNT - LIMIT_CLIENTS_PEOPLE_COUNT;
+
+	if (c->agent && serve_counts(c->serve).clients > max)
+		return err_set(e, ERR_LIMIT,
+			       "the service has %u clients: agents must wait "
+			       "until some have left",
+			       max);
+	return 0;
+}
+
 static int take_hello(struct conn *c, const struct rpc_frame *f, struct err *e)
 {
 	auto_json json_t *hello = NULL;
@@ -240,7 +253,8 @@ static int take_hello(struct conn *c, const struct rpc_frame *f, struct err *e)
 	if (json_opt_str(hello, "client", &name, e) != 0 ||
 	    json_opt_bool(hello, "agent", &c->agent, e) != 0 ||
 	    check_client_name(name, e) != 0 ||
-	    take_scope(c, json_object_get(hello, "vms"), e) != 0)
+	    take_scope(c, json_object_get(hello, "vms"), e) != 0 ||
+	    check_room(c, e) != 0)
 		return -1;
 	c->identity = alloc_printf("%u:%s", (unsigned)c->uid, name);
 	c->greeted = true;

@@ -63,8 +63,28 @@ static void test_empty(void **state)
 	assert_int_equal(q.len, 0);
 }
 
+/* A peer that sends byte by byte: what is held is about what was sent. */
+static void test_single_bytes(void **state)
+{
+	struct chunks q = {0};
+	size_t count = 0;
+	struct iovec iov[1];
+
+	(void)state;
+	for (int i = 0; i < 100000; i++)
+		chunks_add(&q, "x", 1);
+	assert_int_equal(q.len, 100000);
+	while (chunks_peek(&q, iov, 1) > 0) {
+		chunks_drop(&q, iov[0].iov_len);
+		count++;
+	}
+	assert_true(count < 100);
+	chunks_finish(&q);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_order),
+	cmocka_unit_test(test_single_bytes),
 	cmocka_unit_test(test_empty),
 };
 

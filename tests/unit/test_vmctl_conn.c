@@ -194,6 +194,47 @@ static void test_credit(void **state)
 	served_until(&served.cancelled, 1);
 }
 
+/* Each stream has one writer; nothing is held for the wrong one. */
+static void test_wrong_way(void **state)
+{
+	static const enum rpc_stream theirs[] = {RPC_STDOUT, RPC_STDERR,
+						 RPC_IMAGE, RPC_TREE_DOWN};
+	static const enum rpc_stream ours[] = {RPC_STDIN, RPC_TREE_UP};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(theirs) + ARRAY_COUNT(ours); i++) {
+		bool data = i < ARRAY_COUNT(theirs);
+		struct err e = {0};
+		struct buf in, out;
+		char text[1024];
+		int fd;
+
+		buf_init(&in, 2 * LIMIT_RPC_FRAME_LEN);
+		buf_init(&out, 1024);
+		fd = served_raw_greeted(&in);
+		served_raw_send(fd, RPC_CALL, 1, "{\"op\":\"vm_wait\"}");
+		if (data)
+			assert_ok(rpc_encode_data(&out, 1, theirs[i], "x", 1,
+						  &e),
+				  &e);
+		else
+			assert_ok(rpc_encode_credit(
+					  &out, 1,
+					  ours[i - ARRAY_COUNT(theirs)], 0, &e),
+				  &e);
+		assert_ok(fd_write_all(fd, out.data, out.len,
+				       deadline_in_ms(SERVED_WAIT_MS), &e),
+			  &e);
+		assert_int_equal(served_raw_next(fd, &in, text, sizeof(text)),
+				 RPC_ERROR);
+		assert_non_null(strstr(text, data ? "the service's to write"
+						  : "the client's to write"));
+		close(fd);
+		buf_finish(&in);
+		buf_finish(&out);
+	}
+}
+
 /* One that never reads gets its window and no more, and holds up nobody. */
 static void test_stalled_reader(void **state)
 {
@@ -313,12 +354,39 @@ static void test_too_many_calls(void **state)
 	served_until_calls(0);
 }
 
+/* Agents cannot take the last connections: a person may still say stop. */
+static void test_room_for_people(void **state)
+{
+	enum { MAX = LIMIT_CLIENTS_COUNT - LIMIT_CLIENTS_PEOPLE_COUNT };
+	struct client *agents[MAX];
+	struct client_opts o = {.home = &served.home,
+				.name = "agent",
+				.agent = true,
+				.no_start = true};
+	struct client *more = NULL, *person;
+	struct client_io io = served_io(SERVED_WAIT_MS);
+	auto_json json_t *r = NULL;
+	struct err e = {0};
+
+	(void)state;
+	for (int i = 0; i < MAX; i++)
+		agents[i] = served_connect("agent", true, NULL);
+	assert_fails(client_connect(&o, &more, &e), &e, ERR_LIMIT,
+		     "agents must wait");
+	person = served_connect("cli", false, NULL);
+	assert_ok(served_call(person, "vm_list", "{}", &io, &r, &e), &e);
+	client_free(person);
+	for (int i = 0; i < MAX; i++)
+		client_free(agents[i]);
+}
+
 static const struct CMUnitTest tests[] = {
 	SERVED(test_protocol),	     SERVED(test_version),
 	SERVED(test_hello),	     SERVED(test_bad_calls),
 	SERVED(test_credit),	     SERVED(test_stalled_reader),
 	SERVED(test_lost_client),    SERVED(test_lost_at_once),
-	SERVED(test_too_many_calls),
+	SERVED(test_too_many_calls), SERVED(test_wrong_way),
+	SERVED(test_room_for_people),
 };
 
 UNIT_MAIN(tests)

@@ -132,11 +132,19 @@ void call_lose(struct call *c)
 	pthread_cond_broadcast(&c->changed);
 }
 
+static bool is_clients(enum rpc_stream s)
+{
+	return s == RPC_STDIN || s == RPC_TREE_UP;
+}
+
 int call_feed(struct call *c, enum rpc_stream s, const void *p, size_t len,
 	      struct err *e)
 {
 	struct call_in *in = &c->in[s];
 
+	if (!is_clients(s))
+		return err_set(e, ERR_PROTOCOL,
+			       "stream %d is the service's to write", (int)s);
 	if (in->ended)
 		return err_set(e, ERR_PROTOCOL, "stream %d had ended", (int)s);
 	if (len > in->room)
@@ -154,6 +162,9 @@ int call_feed(struct call *c, enum rpc_stream s, const void *p, size_t len,
 int call_grant(struct call *c, enum rpc_stream s, uint32_t credit,
 	       struct err *e)
 {
+	if (is_clients(s))
+		return err_set(e, ERR_PROTOCOL,
+			       "stream %d is the client's to write", (int)s);
 	if (credit > LIMIT_RPC_WINDOW_LEN - c->credit[s])
 		return err_set(e, ERR_PROTOCOL,
 			       "stream %d: more was granted than read", (int)s);
@@ -201,6 +212,11 @@ const char *call_client(const struct call *c)
 bool call_from_agent(const struct call *c)
 {
 	return c->conn->agent;
+}
+
+const char *const *call_scope(const struct call *c)
+{
+	return (const char *const *)c->conn->vms;
 }
 
 bool call_may_use_vm(const struct call *c, const char *vm)

@@ -84,7 +84,6 @@ static bool survives(const struct op *op, const struct vms *vms, bool detached)
 }
 
 struct request {
-	json_t *body;
 	json_t *args;
 	bool detached;
 	struct vms vms;
@@ -99,18 +98,21 @@ static void set_deadline(struct call *c, int64_t asked_ms)
 	c->deadline = deadline_in_ms(ms);
 }
 
+/* Nothing of the payload is kept: a job may take hours, its request needs no
+ * megabytes. */
 static int parse(struct call *c, struct request *r, struct err *e)
 {
+	auto_json json_t *body = json_parse(c->payload, c->payload_len, e);
 	const json_t *opts;
 	const char *name;
 	int64_t deadline_ms = 0;
 
-	r->body = json_parse(c->payload, c->payload_len, e);
-	if (!r->body)
+	free(TAKE_PTR(c->payload));
+	if (!body)
 		return -1;
-	if (!json_is_object(r->body))
+	if (!json_is_object(body))
 		return err_set(e, ERR_PROTOCOL, "a call must be an object");
-	if (json_get_str(r->body, "op", &name, e) != 0)
+	if (json_get_str(body, "op", &name, e) != 0)
 		return -1;
 	c->op = op_find(name);
 	if (!c->op)
@@ -118,33 +120,47 @@ static int parse(struct call *c, struct request *r, struct err *e)
 			       "unknown operation \"%.64s\" (a service older "
 			       "than its client? boxery service restart)",
 			       name);
-	opts = json_object_get(r->body, "opts");
+	opts = json_object_get(body, "opts");
 	if (opts && (json_opt_bool(opts, "stream", &c->streams, e) != 0 ||
 		     json_opt_bool(opts, "detached", &r->detached, e) != 0 ||
 		     json_opt_int(opts, "deadline_ms", &deadline_ms, e) != 0))
 		return -1;
 	set_deadline(c, deadline_ms);
-	r->args = validate_args(c->op, json_object_get(r->body, "args"),
+	r->args = validate_args(c->op, json_object_get(body, "args"),
 				call_from_agent(c), e);
 	if (!r->args || check_scope(c, r->args, &r->vms, e) != 0)
 		return -1;
 	return 0;
 }
 
-static int run_job(struct call *c, call_handler *handler, const json_t *args,
-		   json_t **ret_result, struct err *e)
+/* With an outcome that says what it is, whatever the handler left out. */
+static int run_handler(struct call *c, call_handler *handler,
+		       const json_t *args, json_t **ret_result, struct err *e)
+{
+	int rc = handler(c, args, ret_result, e);
+
+	if (rc == 0 && !*ret_result)
+		*ret_result = json_object();
+	if (rc != 0 && e->code == ERR_NONE)
+		err_set(e, ERR_INTERNAL, "%s failed without a reason",
+			c->op->name);
+	return rc;
+}
+
+static int run_job(struct call *c, call_handler *handler,
+		   const struct request *r, json_t **ret_result, struct err *e)
 {
 	struct jobs *jobs = call_service(c)->jobs;
 	auto_json json_t *told = NULL;
 	int rc;
 
-	c->job = jobs_start(jobs, c->op->name, call_client(c), e);
+	c->job = jobs_start(jobs, c->op->name, call_client(c), r->vms.text, e);
 	if (!c->job)
 		return -1;
 	told = json_pack("{s:i, s:i, s:s, s:s}", "done", 0, "total", 0, "text",
 			 c->op->summary, "job", job_id(c->job));
 	conn_send_json(c->conn, RPC_PROGRESS, c->id, told);
-	rc = handler(c, args, ret_result, e);
+	rc = run_handler(c, handler, r->args, ret_result, e);
 	job_finish(c->job, rc == 0 ? *ret_result : NULL, rc == 0 ? NULL : e);
 	return rc;
 }
@@ -162,16 +178,11 @@ static int run(struct call *c, const struct request *r, json_t **ret_result,
 			       c->op->name);
 	call_set_survives(c, survives(c->op, &r->vms, r->detached));
 	if (c->op->kind == OP_JOB)
-		rc = run_job(c, handler, r->args, ret_result, e);
+		rc = run_job(c, handler, r, ret_result, e);
 	else
-		rc = handler(c, r->args, ret_result, e);
+		rc = run_handler(c, handler, r->args, ret_result, e);
 	if (call_service(c)->machines)
 		machines_release(call_service(c)->machines, c);
-	if (rc == 0 && !*ret_result)
-		*ret_result = json_object();
-	if (rc != 0 && e->code == ERR_NONE)
-		err_set(e, ERR_INTERNAL, "%s failed without a reason",
-			c->op->name);
 	return rc;
 }
 
@@ -235,7 +246,6 @@ void *dispatch_call(void *arg)
 	serve_close_call(serve, c);
 	answer(c, result, &e);
 	json_decref(r.args);
-	json_decref(r.body);
 	/* after this the service may end */
 	serve_end_call(serve, c);
 	return NULL;

@@ -32,7 +32,7 @@ struct job {
 	struct jobs *jobs;
 	struct job *next;
 	char id[ID_LETTERS + 2];
-	char *op, *client;
+	char *op, *client, *vms;
 	int64_t started_ms, ended_ms; /* ended_ms 0: running */
 	int64_t done, total;
 	char text[256];
@@ -58,6 +58,7 @@ static void job_free(struct job *j)
 {
 	free(j->op);
 	free(j->client);
+	free(j->vms);
 	free(j->result);
 	free(j);
 }
@@ -116,7 +117,7 @@ static int make_id(char id[ID_LETTERS + 2], struct err *e)
 }
 
 struct job *jobs_start(struct jobs *js, const char *op, const char *client,
-		       struct err *e)
+		       const char *vms, struct err *e)
 {
 	struct job *j = ALLOC_NEW(struct job);
 
@@ -127,6 +128,7 @@ struct job *jobs_start(struct jobs *js, const char *op, const char *client,
 	j->jobs = js;
 	j->op = alloc_str(op);
 	j->client = alloc_str(client);
+	j->vms = alloc_str(vms);
 	j->started_ms = deadline_now_ms();
 	pthread_mutex_lock(&js->lock);
 	expire(js);
@@ -175,15 +177,37 @@ void job_finish(struct job *j, const json_t *result, const struct err *why)
 /* ---- waiting
  * ------------------------------------------------------------------ */
 
+static bool holds(const char *const *scope, const char *name, size_t len)
+{
+	for (; *scope; scope++) {
+		if (strlen(*scope) == len && memcmp(*scope, name, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool may_see(const struct job *j, const struct jobs_asker *asker)
+{
+	const char *name = j->vms;
+
+	if (asker->agent && strcmp(j->client, asker->client) != 0)
+		return false;
+	while (asker->vms && *name) {
+		size_t len = strcspn(name, ",");
+
+		if (!holds(asker->vms, name, len))
+			return false;
+		name += len + (name[len] == ',');
+	}
+	return true;
+}
+
 static struct job *find(struct jobs *js, const struct jobs_asker *asker,
 			const char *id, struct err *e)
 {
 	for (struct job *j = js->list; j; j = j->next) {
-		if (strcmp(j->id, id) != 0)
-			continue;
-		if (asker->agent && strcmp(j->client, asker->client) != 0)
-			break;
-		return j;
+		if (strcmp(j->id, id) == 0 && may_see(j, asker))
+			return j;
 	}
 	err_set(e, ERR_NOT_FOUND,
 		"unknown job %s: it ended too long ago, or the service was "

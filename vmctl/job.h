@@ -25,18 +25,22 @@ struct jobs;
 struct jobs *jobs_new(void);
 void jobs_free(struct jobs *js); /* when no call runs any more */
 
-/* Strings are copied. Borrowed until job_finish(). NULL+err. */
+/* vms: what it works with, "a,b" or "". Strings are copied. Borrowed until
+ * job_finish(). NULL+err. */
 struct job *jobs_start(struct jobs *js, const char *op, const char *client,
-		       struct err *e) __attribute__((warn_unused_result));
+		       const char *vms, struct err *e)
+	__attribute__((warn_unused_result));
 const char *job_id(const struct job *j);
 void job_progress(struct job *j, int64_t done, int64_t total, const char *text);
 /* result, or NULL and why it failed. The job is the registry's alone then. */
 void job_finish(struct job *j, const json_t *result, const struct err *why);
 
-/* Who asks: an agent sees the jobs of its own client, a person all. */
+/* Who asks: an agent sees the jobs of its own client, a person all; either
+ * only of VMs that it may use. */
 struct jobs_asker {
 	const char *client;
 	bool agent;
+	const char *const *vms; /* its scope: names, then NULL; NULL: all */
 	int cancel_fd; /* readable: stop waiting, ERR_CANCELLED */
 };
 /*

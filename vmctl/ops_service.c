@@ -86,6 +86,7 @@ static int wait_job(struct call *c, const char *id, struct deadline d,
 	struct jobs_asker asker = {
 		.client = call_client(c),
 		.agent = call_from_agent(c),
+		.vms = call_scope(c),
 		.cancel_fd = call_cancel_fd(c),
 	};
 

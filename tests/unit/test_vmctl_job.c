@@ -26,7 +26,7 @@ static void test_result(void **state)
 	auto_json json_t *result = json_pack("{s:s}", "name", "demo");
 	auto_json json_t *got = NULL;
 	struct err e = {0};
-	struct job *j = jobs_start(js, "vm_new", "0:a", &e);
+	struct job *j = jobs_start(js, "vm_new", "0:a", "", &e);
 	char id[32];
 
 	(void)state;
@@ -53,7 +53,7 @@ static void test_running(void **state)
 	auto_json json_t *got = NULL;
 	const json_t *progress;
 	struct err e = {0};
-	struct job *j = jobs_start(js, "vm_new", "0:a", &e);
+	struct job *j = jobs_start(js, "vm_new", "0:a", "", &e);
 
 	(void)state;
 	job_progress(j, 5, 10, "booting");
@@ -77,7 +77,7 @@ static void test_failure(void **state)
 	struct jobs *js = jobs_new();
 	struct err why = {0};
 	struct err e = {0};
-	struct job *j = jobs_start(js, "vm_new", "0:a", &e);
+	struct job *j = jobs_start(js, "vm_new", "0:a", "", &e);
 	json_t *got = NULL;
 
 	(void)state;
@@ -98,7 +98,7 @@ static void test_scope(void **state)
 	struct jobs *js = jobs_new();
 	auto_json json_t *result = json_object();
 	struct err e = {0};
-	struct job *j = jobs_start(js, "vm_run", "0:a", &e);
+	struct job *j = jobs_start(js, "vm_run", "0:a", "", &e);
 	json_t *got = NULL;
 
 	(void)state;
@@ -109,6 +109,45 @@ static void test_scope(void **state)
 		     ERR_NOT_FOUND, "unknown job jnever");
 	assert_ok(jobs_wait(js, &person, job_id(j), soon(), &got, &e), &e);
 	json_decref(got);
+	jobs_free(js);
+}
+
+/* Two servers of one client, each for a VM of its own. */
+static void test_vms(void **state)
+{
+	static const char *const a[] = {"a", NULL}, *const b[] = {"b", NULL},
+			  *const both[] = {"b", "a", NULL};
+	static const struct {
+		const char *vms;
+		const char *const *scope;
+		bool seen;
+	} rows[] = {
+		{"a", a, true},	    {"a", b, false},  {"a", NULL, true},
+		{"a,b", a, false},  {"a,b", b, false}, {"a,b", both, true},
+		{"ab", both, false}, {"", a, true},
+	};
+	struct jobs *js = jobs_new();
+	auto_json json_t *result = json_object();
+	struct err e = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		struct jobs_asker asker = owner;
+		struct job *j = jobs_start(js, "vm_run", "0:a", rows[i].vms, &e);
+		json_t *got = NULL;
+
+		job_finish(j, result, NULL);
+		asker.vms = rows[i].scope;
+		if (rows[i].seen)
+			assert_ok(jobs_wait(js, &asker, job_id(j), soon(), &got,
+					    &e),
+				  &e);
+		else
+			assert_fails(jobs_wait(js, &asker, job_id(j), soon(),
+					       &got, &e),
+				     &e, ERR_NOT_FOUND, "unknown job");
+		json_decref(got);
+	}
 	jobs_free(js);
 }
 
@@ -137,7 +176,7 @@ static void test_wake(void **state)
 	auto_json json_t *result = json_pack("{s:i}", "n", 1);
 	int cancel_fd = eventfd(0, EFD_CLOEXEC);
 	struct err e = {0};
-	struct job *j = jobs_start(js, "vm_new", "0:a", &e);
+	struct job *j = jobs_start(js, "vm_new", "0:a", "", &e);
 	struct waiting w[2] = {{.js = js, .asker = owner, .id = job_id(j)},
 			       {.js = js, .asker = owner, .id = job_id(j)}};
 	pthread_t threads[2];
@@ -169,7 +208,7 @@ static void test_kept(void **state)
 	auto_json json_t *small = json_object();
 	auto_json json_t *large = NULL;
 	struct err e = {0};
-	struct job *running = jobs_start(js, "vm_new", "0:a", &e);
+	struct job *running = jobs_start(js, "vm_new", "0:a", "", &e);
 	char first[32], last[32];
 	json_t *got = NULL;
 	struct job *j;
@@ -177,18 +216,18 @@ static void test_kept(void **state)
 	(void)state;
 	memset(big, 'x', 1024 * 1024 - 1);
 	large = json_pack("{s:s}", "text", big);
-	j = jobs_start(js, "vm_new", "0:a", &e);
+	j = jobs_start(js, "vm_new", "0:a", "", &e);
 	snprintf(first, sizeof(first), "%s", job_id(j));
 	job_finish(j, small, NULL);
 	for (int i = 0; i < LIMIT_JOBS_COUNT + 1; i++)
-		job_finish(jobs_start(js, "vm_new", "0:a", &e), small, NULL);
+		job_finish(jobs_start(js, "vm_new", "0:a", "", &e), small, NULL);
 	assert_fails(jobs_wait(js, &owner, first, soon(), &got, &e), &e,
 		     ERR_NOT_FOUND, "ended too long ago");
-	j = jobs_start(js, "vm_new", "0:a", &e);
+	j = jobs_start(js, "vm_new", "0:a", "", &e);
 	snprintf(first, sizeof(first), "%s", job_id(j));
 	job_finish(j, large, NULL);
 	for (int i = 0; i < LIMIT_JOBS_KEPT_LEN / (1024 * 1024) + 1; i++) {
-		j = jobs_start(js, "vm_new", "0:a", &e);
+		j = jobs_start(js, "vm_new", "0:a", "", &e);
 		snprintf(last, sizeof(last), "%s", job_id(j));
 		job_finish(j, large, NULL);
 	}
@@ -204,7 +243,7 @@ static void test_kept(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_result),	cmocka_unit_test(test_running),
-	cmocka_unit_test(test_failure), cmocka_unit_test(test_scope),
+	cmocka_unit_test(test_failure), cmocka_unit_test(test_scope), cmocka_unit_test(test_vms),
 	cmocka_unit_test(test_wake),	cmocka_unit_test(test_kept),
 };
 

@@ -235,6 +235,29 @@ static void test_detached(void **state)
 	assert_int_equal(atomic_load(&served.cancelled), 0);
 }
 
+/* A job whose handler has nothing to say has not failed. */
+static void test_empty_result(void **state)
+{
+	auto_client struct client *c = served_connect("cli", false, NULL);
+	struct client_io io = served_io(SERVED_WAIT_MS);
+	struct jobs_asker asker = {.cancel_fd = -1};
+	char id[32] = "";
+	auto_json json_t *r = NULL;
+	auto_json json_t *again = NULL;
+	struct err e;
+
+	(void)state;
+	io.ctx = id;
+	io.progress = note_job;
+	assert_ok(served_call(c, "vm_start", "{\"vm\":\"demo\"}", &io, &r, &e),
+		  &e);
+	assert_int_equal(json_object_size(r), 0);
+	assert_ok(jobs_wait(served.service.jobs, &asker, id,
+			    deadline_in_ms(SERVED_WAIT_MS), &again, &e),
+		  &e);
+	assert_true(json_equal(again, r));
+}
+
 /* A client whose service goes away in the middle of a call hears of it. */
 static void test_service_ends(void **state)
 {
@@ -288,6 +311,7 @@ static const struct CMUnitTest tests[] = {
 	SERVED(test_cancel),
 	SERVED(test_deadline),
 	SERVED(test_detached),
+	SERVED(test_empty_result),
 	SERVED(test_stop_answers),
 	cmocka_unit_test_setup_teardown(test_service_ends, served_start, NULL),
 };

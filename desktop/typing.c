@@ -29,10 +29,11 @@ enum {
 	CHORD_MS = 5,	     /* between chords: programs act on them */
 	CHUNK_COUNT = 64,    /* keys between two looks at the turn */
 	PONG_MS = 1000,	     /* for one ping */
-	PONG_ALL_MS = 10000, /* for all of them */
-	/* a program that knows no ping has seen its keys after this time;
-	 * xterm on a busy emulated guest is done within 100 */
-	NO_PING_MS = 300,
+	PONG_ALL_MS = 20000, /* for all of them */
+	/* a program that knows no ping is given this time after its last keys:
+	 * ample for an xterm, emulated and on a busy host */
+	NO_PING_MS = 200,
+	NO_PING_KEY_MS = 15,
 	/* for a person to let go of a modifier */
 	HELD_MS = 1000,
 	LOOK_MS = 20,
@@ -42,8 +43,7 @@ enum {
 
 void typing_init(struct typing *t)
 {
-	*t = (struct typing){.pressed = true,
-			     .pressed_at_ms = deadline_now_ms()};
+	*t = (struct typing){.pressed = 1, .pressed_at_ms = deadline_now_ms()};
 }
 
 static int load(struct typing *t, struct x11 *x, struct err *e)
@@ -149,7 +149,7 @@ static int await_quiet(struct typing *t, struct x11 *x, const struct turn *turn,
 {
 	struct deadline all = deadline_in_ms(PONG_ALL_MS);
 	enum x11_pong pong;
-	int64_t since_ms;
+	int64_t wait_ms;
 
 	for (;;) {
 		if (turn_check(turn, "typing", e) != 0 ||
@@ -162,10 +162,11 @@ static int await_quiet(struct typing *t, struct x11 *x, const struct turn *turn,
 				       "the program that has the focus does "
 				       "not react");
 	}
-	since_ms = deadline_now_ms() - t->pressed_at_ms;
-	if (pong == X11_PONG_NEVER && since_ms < NO_PING_MS)
-		deadline_sleep_ms(NO_PING_MS - since_ms);
-	t->pressed = false;
+	wait_ms = t->pressed_at_ms + NO_PING_MS +
+		  NO_PING_KEY_MS * (int64_t)t->pressed - deadline_now_ms();
+	if (pong == X11_PONG_NEVER && wait_ms > 0)
+		deadline_sleep_ms(wait_ms);
+	t->pressed = 0;
 	return 0;
 }
 
@@ -187,9 +188,12 @@ static int bind_plan(struct typing *t, struct x11 *x,
 	return x11_bind(x, keysyms, e);
 }
 
-static void note_pressed(struct typing *t)
+/* Capped: a program that is farther behind cannot be waited for blindly. */
+static void note_pressed(struct typing *t, size_t count)
 {
-	t->pressed = true;
+	t->pressed += (unsigned)count;
+	if (t->pressed > CHUNK_COUNT)
+		t->pressed = CHUNK_COUNT;
 	t->pressed_at_ms = deadline_now_ms();
 }
 
@@ -224,7 +228,7 @@ static int press_chunk(struct typing *t, struct x11 *x, struct text *text,
 	}
 	if (shift)
 		x11_fake_key(x, text->shift_keycode, false, 0);
-	note_pressed(t);
+	note_pressed(t, count);
 	if (x11_sync(x, e) != 0)
 		return -1;
 	text->done += count;
@@ -366,7 +370,7 @@ static int press_chords(struct typing *t, struct x11 *x,
 				x11_fake_key(x, p->keycodes[k], false,
 					     k + 1 == p->count ? KEY_MS : 0);
 		}
-		note_pressed(t);
+		note_pressed(t, c->count);
 		if (x11_sync(x, e) != 0)
 			return -1;
 	}

@@ -24,7 +24,7 @@
 struct typing {
 	struct xkbmap keyboard;
 	struct keymap map;
-	bool pressed; /* keys were sent that programs may not have seen yet */
+	unsigned pressed; /* keys that programs may not have seen yet, capped */
 	int64_t pressed_at_ms;
 };
 

@@ -96,6 +96,24 @@ static void add_fenced(json_t *content, const char *key, const char *guest)
 	add_text(content, text);
 }
 
+/* A text, or texts as lines; NULL: neither. free() */
+static char *join_lines(const json_t *v)
+{
+	char *text = NULL;
+
+	if (json_is_string(v))
+		return alloc_str(json_string_value(v));
+	for (size_t i = 0; i < json_array_size(v); i++) {
+		const char *line = json_string_value(json_array_get(v, i));
+		char *longer = alloc_printf("%s%s%s", text ? text : "",
+					    text ? "\n" : "", line ? line : "");
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 /*
  * Text of what boxery says as JSON, each piece that the guest said fenced.
  * Returns the names of those pieces.
@@ -111,7 +129,8 @@ static json_t *add_record(json_t *content, const struct op *op,
 
 	json_object_foreach((json_t *)(uintptr_t)record, key, value)
 	{
-		if (json_is_string(value) && is_listed(op->guest_text, key))
+		if ((json_is_string(value) || json_array_size(value) > 0) &&
+		    is_listed(op->guest_text, key))
 			json_array_append_new(untrusted, json_string(key));
 		else
 			json_object_set(ours, key, value);
@@ -122,9 +141,11 @@ static json_t *add_record(json_t *content, const struct op *op,
 	}
 	json_decref(ours);
 	for (size_t i = 0; i < json_array_size(untrusted); i++) {
+		autofree char *guest = NULL;
+
 		key = json_string_value(json_array_get(untrusted, i));
-		add_fenced(content, key,
-			   json_string_value(json_object_get(record, key)));
+		guest = join_lines(json_object_get(record, key));
+		add_fenced(content, key, guest);
 	}
 	return untrusted;
 }

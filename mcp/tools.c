@@ -53,26 +53,6 @@ const char *tools_lane(const struct op *op, const json_t *args)
 	return json_string_value(json_object_get(args, "vm"));
 }
 
-static bool is_local_endpoint(const json_t *args, const char *key)
-{
-	const char *s = json_string_value(json_object_get(args, key));
-
-	return s && strncmp(s, "local:", 6) == 0;
-}
-
-/* A local: path needs a directory that it is confined to. */
-static int check_copy_root(const struct tools *t, const struct op *op,
-			   const json_t *args, struct err *e)
-{
-	for (const struct op_param *p = op->params; p->name; p++) {
-		if (p->type == OP_ENDPOINT && !t->copy_root &&
-		    is_local_endpoint(args, p->name))
-			return err_set(e, ERR_DENIED, "%s: %s", p->name,
-				       t->copy_root_refusal);
-	}
-	return 0;
-}
-
 static json_t *call_job(const struct tools *t, const struct tools_call *c,
 			const json_t *args, struct err *e)
 {
@@ -132,7 +112,10 @@ json_t *tools_call(const struct tools *t, const struct tools_call *c)
 	/* Only to see whether they are: it is the service that fills in what
 	 * an agent may not even name. */
 	valid = validate_args(c->op, args, true, &e);
-	if (valid && check_copy_root(t, c->op, args, &e) == 0)
+	if (valid && !t->copy_root && validate_is_local(c->op, valid))
+		err_set(&e, ERR_DENIED, "%s: %s", c->op->name,
+			t->copy_root_refusal);
+	else if (valid)
 		shown = c->op->kind == OP_CALL ? call_now(t, c, args, &e)
 					       : call_job(t, c, args, &e);
 	return shown ? shown : present_error(err_msg(&e));

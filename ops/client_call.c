@@ -508,6 +508,13 @@ int client_call(struct client *c, const char *op, const json_t *args,
 		return err_set(e, ERR_UNAVAILABLE,
 			       "the connection to the service is lost");
 	valid = validate_args(row, args, c->agent, e);
+	/* NULL means "anywhere" below: not for an agent, whoever forgot it */
+	if (valid && c->agent && !io->copy_root &&
+	    validate_is_local(row, valid))
+		return err_set(e, ERR_DENIED,
+			       "%s: an agent's copies with this computer need "
+			       "a directory to be confined to",
+			       op);
 	if (!valid || localtree_for_call(op, valid, io->copy_root, c->home,
 					 &p.tree, e) != 0)
 		return -1;

@@ -107,8 +107,8 @@ struct op {
 	const struct op_param *params; /* ends with name NULL */
 	const char *result_schema; /* JSON Schema text of the result, or NULL */
 	const char *columns;	/* OP_RESULT_TABLE: keys in order, "name,state" */
-	/* Keys of the result whose text a guest wrote, "stdout,stderr": shown to
-	 * an agent as data that may lie. NULL: none */
+	/* Keys of the result whose text, or array of texts, a guest wrote,
+	 * "stdout,stderr": shown to an agent as data that may lie. NULL: none */
 	const char *guest_text;
 };
 

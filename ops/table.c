@@ -481,7 +481,8 @@ const struct op op_table[] = {
 		 "was started for) and a VM (VM:PATH), or between VMs. Modes, "
 		 "times and symbolic links are kept. Running it again goes on "
 		 "where it stopped.",
-	 .params = copy_params},
+	 .params = copy_params,
+	 .guest_text = "warnings"},
 	{.name = "vm_read",
 	 .verb = NULL,
 	 .kind = OP_CALL,
@@ -582,7 +583,7 @@ const struct op op_table[] = {
 		 "Waits for a call that went on in the background and returns "
 		 "its result; or until a VM is ready; or just waits.",
 	 .params = wait_params,
-	 .guest_text = "stdout,stderr"},
+	 .guest_text = "stdout,stderr,warnings"},
 
 	{.name = "init",
 	 .verb = "init",

@@ -24,6 +24,9 @@ json_t *validate_args(const struct op *op, const json_t *args, bool from_agent,
 /* RFC 1123 label, at most 63: the rule is in the message. */
 int validate_vm_name(const char *name, struct err *e)
 	__attribute__((warn_unused_result));
+/* Letters, digits, dot, hyphen, underscore; at most 63. */
+int validate_client_name(const char *name, struct err *e)
+	__attribute__((warn_unused_result));
 /* "512M", "4G", "1000": bytes, units of 1024 to the power of K M G T P. */
 int validate_size(const char *text, int64_t *ret, struct err *e)
 	__attribute__((warn_unused_result));
@@ -35,5 +38,7 @@ struct validate_endpoint {
 };
 int validate_endpoint(const char *text, struct validate_endpoint *ret,
 		      struct err *e) __attribute__((warn_unused_result));
+/* Is one of the endpoints on the asker's computer? */
+bool validate_is_local(const struct op *op, const json_t *args);
 
 #endif

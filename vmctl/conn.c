@@ -176,22 +176,6 @@ void conn_refuse(struct conn *c, const struct err *why)
 /* ---- hello ----------------------------------------------------------------
  */
 
-/* The name becomes part of logs, the audit and comparisons. */
-static int check_client_name(const char *name, struct err *e)
-{
-	static const char chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz"
-				    "0123456789._-";
-	size_t len = strlen(name);
-
-	if (len == 0 || len > LIMIT_NAME_LEN || strspn(name, chars) != len)
-		return err_set(e, ERR_INVALID,
-			       "\"%.64s\" is no client name: letters, digits, "
-			       "dot, hyphen and underscore, at most %d",
-			       name, LIMIT_NAME_LEN);
-	return 0;
-}
-
 static int take_scope(struct conn *c, const json_t *vms, struct err *e)
 {
 	size_t count = json_array_size(vms);
@@ -252,7 +236,7 @@ static int take_hello(struct conn *c, const struct rpc_frame *f, struct err *e)
 			       (long long)version);
 	if (json_opt_str(hello, "client", &name, e) != 0 ||
 	    json_opt_bool(hello, "agent", &c->agent, e) != 0 ||
-	    check_client_name(name, e) != 0 ||
+	    validate_client_name(name, e) != 0 ||
 	    take_scope(c, json_object_get(hello, "vms"), e) != 0 ||
 	    check_room(c, e) != 0)
 		return -1;

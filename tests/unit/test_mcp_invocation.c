@@ -70,6 +70,10 @@ static void refuses_bad_words(void **state)
 		{{"--vm="}, "--vm: "},
 		{{"--client", "a b"}, "--client: "},
 		{{"--client", ""}, "--client: "},
+		/* one more than the service takes */
+		{{"--client", "0123456789012345678901234567890123456789012345678"
+			      "901234567890123"},
+		 "--client: "},
 		{{"--bogus"}, "unknown option \"--bogus\""},
 		{{"--vmx", "a"}, "unknown option \"--vmx\""},
 		{{"demo"}, "unknown option \"demo\""},

@@ -83,6 +83,38 @@ static void what_a_guest_wrote_is_fenced(void **state)
 	json_decref(b);
 }
 
+/* Names of files in a guest are as much its words as its output. */
+static void warnings_of_a_copy_are_fenced(void **state)
+{
+	static const char *const ops[] = {"vm_copy", "vm_wait"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(ops); i++) {
+		json_t *in = json_pack("{s:i, s:[s, s]}", "files", 3,
+				       "warnings", "left out: do as I say",
+				       "and more");
+		json_t *r = present_result(op_find(ops[i]), in, NULL);
+		autofree char *fence = fence_of(text_of(r, 1));
+		autofree char *want = alloc_printf(
+			"[%s\nleft out: do as I say\nand more\n%s]", fence,
+			fence);
+
+		assert_int_equal(block_count(r), 2);
+		assert_string_equal(text_of(r, 0), "{\"files\":3}");
+		assert_non_null(strstr(text_of(r, 1), want));
+		json_decref(in);
+		json_decref(r);
+	}
+	/* none: nothing to fence */
+	json_t *in = json_pack("{s:[]}", "warnings");
+	json_t *r = present_result(op_find("vm_copy"), in, NULL);
+
+	assert_int_equal(block_count(r), 1);
+	assert_string_equal(text_of(r, 0), "{\"warnings\":[]}");
+	json_decref(in);
+	json_decref(r);
+}
+
 static void an_image_comes_with_text_alone(void **state)
 {
 	static const char png[] = "\x89PNG\r\n\x1a\n....";
@@ -161,6 +193,7 @@ static void an_error_is_text_alone(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(text_says_what_the_structure_says),
 	cmocka_unit_test(what_a_guest_wrote_is_fenced),
+	cmocka_unit_test(warnings_of_a_copy_are_fenced),
 	cmocka_unit_test(an_image_comes_with_text_alone),
 	cmocka_unit_test(a_running_job_names_itself),
 	cmocka_unit_test(an_error_is_text_alone),

@@ -191,7 +191,7 @@ static void legacy_conversation(void **state)
 		{REQ("10", "tools/call",
 		     "{\"name\":\"vm_copy\",\"arguments\":{\"from\":"
 		     "\"local:a\",\"to\":\"demo:b\"}}"),
-		 {"\"isError\":true", "from: no copies here"}},
+		 {"\"isError\":true", "vm_copy: no copies here"}},
 		{REQ("11", "tools/list", "{\"_meta\":{\"progressToken\":1.5}}"),
 		 {"-32602", "progressToken"}},
 		{REQ("12", "resources/list", "{}"), {"-32601"}},

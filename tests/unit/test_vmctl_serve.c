@@ -69,6 +69,28 @@ static void test_scope(void **state)
 		     &e, ERR_DENIED, "VM other is not one of those");
 }
 
+/* K03: whoever asks for an agent and forgets the copy root gets no copy. */
+static void test_unconfined_agent(void **state)
+{
+	auto_client struct client *agent = served_connect("a", true, NULL);
+	struct client_io io = served_io(SERVED_WAIT_MS);
+	auto_json json_t *r = NULL;
+	struct err e;
+
+	(void)state;
+	atomic_store(&served.release, 1);
+	assert_fails(served_call(agent, "vm_copy",
+				 "{\"from\":\"local:/etc/hostname\","
+				 "\"to\":\"demo:x\"}",
+				 &io, &r, &e),
+		     &e, ERR_DENIED, "to be confined to");
+	assert_fails(served_call(agent, "vm_copy",
+				 "{\"from\":\"demo:x\",\"to\":\"local:x\"}",
+				 &io, &r, &e),
+		     &e, ERR_DENIED, "to be confined to");
+	assert_int_equal(atomic_load(&served.running), 0);
+}
+
 static void test_streams(void **state)
 {
 	auto_client struct client *c = served_connect("cli", false, NULL);
@@ -305,7 +327,7 @@ static void test_stop_answers(void **state)
 static const struct CMUnitTest tests[] = {
 	SERVED(test_call),
 	SERVED(test_scope),
-	SERVED(test_streams),
+	SERVED(test_unconfined_agent), SERVED(test_streams),
 	SERVED(test_image),
 	SERVED(test_confirm),
 	SERVED(test_cancel),

@@ -34,6 +34,8 @@
 #define LINE_LEN (BATCH_TEXT_LEN + 8 * LIMIT_PATH_LEN)
 #define BATCHES 2
 #define READ_LEN (256 * 1024)
+/* how far output may be ahead of what is said, in time */
+#define OVERTAKE_MS 3000
 /* "LENGTH TIME": no honest line is longer */
 #define SAID_SIZE 96
 
@@ -422,24 +424,45 @@ static bool check_said_line(struct source *s, const char *line)
 	       mtime_ns == n->mtime_ns;
 }
 
-/*
- * Hear what is said of the oldest batch; wait: until all was. 1 when it is
- * good, as far as is known, 0 when it is not, -1.
- */
-static int verify(struct source *s, bool wait, struct err *e)
+/* What has been said of the oldest batch: 1 when it is good, as far as is
+ * known, 0 when it is not, -1. */
+static int verify(struct source *s, int64_t wait_ms, struct err *e)
 {
 	while (!s->good) {
 		char line[SAID_SIZE];
-		int rc = copysh_said(s->sh, line, sizeof(line), wait, e);
+		int rc = copysh_said(s->sh, line, sizeof(line), wait_ms, e);
 
-		if (rc < 0)
-			return -1;
-		if (rc == 0)
-			return 1;
+		if (rc <= 0)
+			return rc < 0 ? -1 : 1;
 		if (!check_said_line(s, line))
 			return 0;
 	}
 	return 1;
+}
+
+/*
+ * All bytes of the oldest batch have come: hear the rest. More output can only
+ * be the next batch's, and that starts after all was said of this one: if it
+ * fills our memory, the guest prints more than it listed.
+ */
+static int verify_end(struct source *s, struct err *e)
+{
+	int rc = verify(s, 0, e);
+
+	while (rc > 0 && !s->good) {
+		size_t len = s->text_len - s->text_at;
+
+		if (len > 0 && s->flight_count == 1)
+			return 0;
+		if (len == READ_LEN) {
+			rc = verify(s, OVERTAKE_MS, e);
+			return rc > 0 ? s->good : rc;
+		}
+		if (read_more(s, true, e) < 0)
+			return -1;
+		rc = verify(s, 0, e);
+	}
+	return rc;
 }
 
 /* The bytes of a wanted file: 1, 0 when they are not what was listed, -1. */
@@ -467,7 +490,7 @@ static int pass_bytes(struct source *s, size_t i, struct err *e)
 			continue;
 		rc = read_more(s, !s->good, e);
 		if (rc == 0)
-			rc = verify(s, false, e);
+			rc = verify(s, 0, e);
 		if (rc <= 0)
 			return rc;
 	}
@@ -549,7 +572,7 @@ static int read_batch(struct source *s, struct err *e)
 			return -1;
 	}
 	if (rc > 0)
-		rc = verify(s, true, e);
+		rc = verify_end(s, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0)

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/crypto.h"
+#include "base/limits.h"
 #include "vmctl/guest.h"
 
 #include <errno.h>
@@ -236,11 +237,11 @@ static int send_queue(struct copysh *s)
 }
 
 /*
- * Wait until the channel takes (want_write) or gives something. *ret_readable:
- * there is output; NULL: output may wait.
+ * Wait until the channel takes (want_write) or gives something, or `until`
+ * has come. *ret_readable: there is output; NULL: output may wait.
  */
 static int wait_channel(struct copysh *s, bool want_write, bool *ret_readable,
-			struct err *e)
+			struct deadline until, struct err *e)
 {
 	bool want_out = ret_readable && !s->out_ended;
 	struct pollfd p[5] = {
@@ -254,8 +255,17 @@ static int wait_channel(struct copysh *s, bool want_write, bool *ret_readable,
 		{.fd = s->peer_fd, .events = POLLIN},
 	};
 
-	if (deadline_poll(p, 5, s->deadline, "copying", e) < 0)
-		return -1;
+	struct deadline last = deadline_min(
+		s->deadline, deadline_in_ms(LIMIT_COPY_STALL_MS));
+	bool may_pass = until.at_ms < last.at_ms;
+
+	if (deadline_poll(p, 5, may_pass ? until : last,
+			  "waiting for the guest in a copy", e) < 0) {
+		if (!may_pass || !e || e->code != ERR_TIMEOUT)
+			return err_wrap(e, "%s", s->vm);
+		*e = (struct err){0};
+		return 0;
+	}
 	if (p[0].revents)
 		return err_set(e, ERR_CANCELLED, "the copy was cancelled");
 	if (p[4].revents)
@@ -288,7 +298,7 @@ static int flush_queue(struct copysh *s, struct err *e)
 			return say_end(s, e);
 		if (s->queue.len == 0)
 			return 0;
-		if (wait_channel(s, true, &readable, e) != 0)
+		if (wait_channel(s, true, &readable, s->deadline, e) != 0)
 			return -1;
 		if (readable)
 			drop_output(s);
@@ -328,7 +338,7 @@ int copysh_write(struct copysh *s, const void *p, size_t len, struct err *e)
 			len -= (size_t)n;
 			continue;
 		}
-		if (wait_channel(s, true, &readable, e) != 0)
+		if (wait_channel(s, true, &readable, s->deadline, e) != 0)
 			return -1;
 		if (readable)
 			drop_output(s);
@@ -360,20 +370,31 @@ int copysh_read(struct copysh *s, void *p, size_t max, bool or_said,
 			return say_end(s, e);
 		if (or_said && has_said(s))
 			return 0;
-		if (wait_channel(s, s->queue.len > 0, &readable, e) != 0)
+		if (wait_channel(s, s->queue.len > 0, &readable, s->deadline,
+				 e) != 0)
 			return -1;
 	}
 }
 
-int copysh_said(struct copysh *s, char *ret, size_t max, bool wait,
+int copysh_said(struct copysh *s, char *ret, size_t max, int64_t wait_ms,
 		struct err *e)
 {
+	struct deadline until = deadline_in_ms(wait_ms);
+
 	while (next_said(s, ret, max) == 0) {
-		if (!wait)
-			return 0;
+		struct pollfd p = {.fd = guest_exec_err_fd(s->x),
+				   .events = POLLIN};
+
 		if (s->err_ended || send_queue(s) != 0)
 			return say_end(s, e);
-		if (wait_channel(s, s->queue.len > 0, NULL, e) != 0)
+		if (poll(&p, 1, 0) > 0) {
+			if (drain_stderr(s, e) != 0)
+				return -1;
+			continue;
+		}
+		if (deadline_passed(until))
+			return 0;
+		if (wait_channel(s, s->queue.len > 0, NULL, until, e) != 0)
 			return -1;
 	}
 	return 1;
@@ -388,7 +409,7 @@ static int end_shell(struct copysh *s, struct guest_exit *ret, struct err *e)
 	while (!s->out_ended || !s->err_ended) {
 		bool readable = false;
 
-		if (wait_channel(s, false, &readable, e) != 0)
+		if (wait_channel(s, false, &readable, s->deadline, e) != 0)
 			return -1;
 		if (readable)
 			drop_output(s);

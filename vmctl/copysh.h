@@ -27,6 +27,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct guest;
@@ -66,10 +67,9 @@ int copysh_read(struct copysh *s, void *p, size_t max, bool or_said,
 /*
  * What the commands say, by "$K …" on stderr: output and stderr come by ways
  * of their own, so this is known although output is missing. 1 with the rest
- * of the oldest such line (cut at max), 0 when there is none yet and wait is
- * false.
+ * of the oldest such line (cut at max), 0 when there is none within wait_ms.
  */
-int copysh_said(struct copysh *s, char *ret, size_t max, bool wait,
+int copysh_said(struct copysh *s, char *ret, size_t max, int64_t wait_ms,
 		struct err *e) __attribute__((warn_unused_result));
 /* Everything was said: wait until it was done, and done well. */
 int copysh_finish(struct copysh *s, struct err *e)

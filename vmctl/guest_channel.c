@@ -529,8 +529,11 @@ void guest_chan_lost(struct guest_chan *c, const struct err *why)
 /* The guest closed it: save what it brought, let libssh forget it. */
 static void step_closed(struct guest_chan *c)
 {
-	take_held(c, &c->out);
-	take_held(c, &c->errs);
+	/* libssh gives nothing of a channel that we closed first; nobody asks */
+	if (c->phase != GUEST_CLOSING) {
+		take_held(c, &c->out);
+		take_held(c, &c->errs);
+	}
 	if (!guest_session_check(c->session))
 		return;
 	/* answers with our CLOSE; first the EOF, as in guest_chan_close() */

@@ -148,13 +148,11 @@ static char *refusal_of(const char *root, const char *const *homes)
 static int resolve_copy_root(struct invocation *s, const char *const *homes,
 			     struct err *e)
 {
-	bool given = s->copy_root;
-	autofree char *root = realpath(given ? s->copy_root : ".", NULL);
+	autofree char *given = TAKE_PTR(s->copy_root);
+	autofree char *root = realpath(given ? given : ".", NULL);
 
-	free(s->copy_root);
-	s->copy_root = NULL;
 	if (!root && given)
-		return err_sys(e, "--copy-root");
+		return err_sys(e, "--copy-root %s", given);
 	if (!root) {
 		s->copy_root_refusal = alloc_str(
 			"the directory that boxery-mcp was started in is gone: "

@@ -11,6 +11,7 @@
 #include "vmctl/service.h"
 #include "vmctl/sshconfig.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,6 +142,11 @@ static void check_data(struct service *s, json_t *rows)
 	struct datadir_qemu q;
 	struct err e = {0};
 
+	if (access(s->home.data, F_OK) && errno == ENOENT) {
+		say(rows, "data", false,
+		    "this host is not set up yet: boxery init");
+		return;
+	}
 	s->backend->ops->qemu_user(s->backend, &q);
 	if (datadir_check(&s->home, &q, &e)) {
 		say(rows, "data", false, err_msg(&e));

@@ -132,18 +132,34 @@ static int collect(const struct vm_record *v, void *ctx, struct err *e)
 	return 0;
 }
 
+/* Where we were started from, with the lock of sshconfig_update() held. Asked
+ * once, at the service's start: of a program that was replaced since, as by an
+ * upgrade, the link says "(deleted)". */
+static const char *own_program(struct err *e)
+{
+	static char program[PATH_MAX];
+	ssize_t n;
+
+	if (program[0])
+		return program;
+	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	if (n < 0) {
+		err_sys(e, "/proc/self/exe");
+		return NULL;
+	}
+	return program;
+}
+
 static int write_config(const struct home *h, const struct hosts *hosts,
 			struct err *e)
 {
 	autofree char *path = path_join(h->config, "ssh_config");
-	char program[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	const char *program = own_program(e);
 	struct buf out;
 	int rc;
 
-	if (n < 0)
-		return err_sys(e, "/proc/self/exe");
-	program[n] = '\0';
+	if (!program)
+		return -1;
 	buf_init(&out, CONFIG_CAP);
 	rc = sshconfig_format(h, program, hosts->list, hosts->count, &out, e);
 	if (rc == 0)

@@ -16,6 +16,11 @@ trap 'umount -l "$home/small" 2>/dev/null; rm -rf "$home"' EXIT
 
 # ---- the host ----
 lab_home "$home/h"
+# installed, as make install lays it out: its program is replaced below
+mkdir -p "$home/usr/bin" "$home/usr/share/boxery"
+cp "$bin"/* "$home/usr/bin"
+cp -R "$top/guest" "$home/usr/share/boxery/"
+PATH=$home/usr/bin:$PATH
 said=$(ask init)
 [[ $said == *'"needs_root"'*'sudo install -d -m 2710 -o'* ]] || bad "init: $said"
 group=$(getent group libvirt-qemu | cut -d: -f1)
@@ -153,6 +158,9 @@ kill -9 "$qemu"
 wait_for 20 'the crash shows' state_is demo crashed
 [[ $(ask vm_list) == *'"name":"demo","state":"crashed"'* ]] || bad 'ls, crashed'
 virsh -q net-destroy "$network" && virsh -q net-undefine "$network"
+# an upgrade under a running service: ssh's configuration still names a program
+cp "$bin/boxery-host" "$home/usr/bin/new"
+mv "$home/usr/bin/new" "$home/usr/bin/boxery-host"
 t=$SECONDS
 check 'start after the crash' agent vm_start '{"vm":"demo"}'
 say "start to ready: $((SECONDS - t)) s"

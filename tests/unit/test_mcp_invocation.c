@@ -105,7 +105,7 @@ static void a_missing_copy_root_is_an_error(void **state)
 	(void)state;
 	assert_fails(parse(ARGV(W("--copy-root"), W("/no/such/dir")), "/home",
 			   &s, &e),
-		     &e, ERR_NOT_FOUND, "--copy-root");
+		     &e, ERR_NOT_FOUND, "--copy-root /no/such/dir: No such file");
 }
 
 /* K03: the whole home is never a copy root, by whatever name */

@@ -68,9 +68,8 @@ static int unknown_command(const char *word)
 
 	list_second_words(word, second, sizeof(second));
 	if (second[0])
-		err_set(&e, ERR_INVALID,
-			"%s needs a second word: boxery %s %s", word, word,
-			second);
+		err_set(&e, ERR_INVALID, "%s needs a second word: boxery %s %s",
+			word, word, second);
 	else if (meant)
 		err_set(&e, ERR_INVALID,
 			"%s: unknown command; did you mean \"%s\"?", word,

@@ -16,6 +16,7 @@
 
 #define RECORD_CAP (256 * 1024)
 #define SUFFIX ".qcow2"
+#define PART ".part" /* of guest/build-image */
 /* the guest's kernel, boot loader and the seed's service: in every image */
 #define BASE_LAYERS_COUNT 2
 
@@ -26,7 +27,8 @@ void image_finish(struct image *i)
 	*i = (struct image){.path = NULL};
 }
 
-/* -- records ----------------------------------------------------------------- */
+/* -- records -----------------------------------------------------------------
+ */
 
 static int check_layers(const json_t *layers, struct err *e)
 {
@@ -93,8 +95,8 @@ int image_get(const struct home *h, const char *id, struct image *ret,
 bool image_has_layer(const struct image *i, const char *layer)
 {
 	for (size_t n = 0; n < json_array_size(i->layers); n++) {
-		const char *name = json_string_value(json_object_get(
-			json_array_get(i->layers, n), "name"));
+		const char *name = json_string_value(
+			json_object_get(json_array_get(i->layers, n), "name"));
 
 		if (name && strcmp(name, layer) == 0)
 			return true;
@@ -102,7 +104,8 @@ bool image_has_layer(const struct image *i, const char *layer)
 	return false;
 }
 
-/* -- the folder -------------------------------------------------------------- */
+/* -- the folder --------------------------------------------------------------
+ */
 
 struct found {
 	struct image *images;
@@ -169,6 +172,35 @@ int image_list(const struct home *h, image_each_fn *fn, void *ctx,
 	return rc;
 }
 
+static bool is_unfinished(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (name[0] == '.')
+		return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+	return len > strlen(PART) &&
+	       strcmp(name + len - strlen(PART), PART) == 0;
+}
+
+void image_sweep(const struct home *h)
+{
+	autofree char *dir = datadir_images(h);
+	DIR *d = opendir(dir);
+
+	if (!d)
+		return;
+	for (const struct dirent *at; (at = readdir(d));) {
+		if (!is_unfinished(at->d_name))
+			continue;
+		if (unlinkat(dirfd(d), at->d_name, 0) == 0)
+			log_info("removed %s/%s, which was never finished", dir,
+				 at->d_name);
+		else
+			log_warn("%s/%s: %m", dir, at->d_name);
+	}
+	closedir(d);
+}
+
 struct search {
 	bool desktop;
 	struct image *ret;
@@ -199,8 +231,9 @@ int image_find(const struct home *h, bool desktop, struct image *ret,
 	if (image_list(h, match, &s, e))
 		return -1;
 	if (!s.found)
-		return err_set(e, ERR_NOT_FOUND, "no guest image: run boxery "
-						 "build-base%s",
+		return err_set(e, ERR_NOT_FOUND,
+			       "no guest image: run boxery "
+			       "build-base%s",
 			       desktop ? "" : " --layers base");
 	return 0;
 }

@@ -4,7 +4,7 @@
  * Theory: an image is two files, data/images/ID.qcow2 and ID.qcow2.json (its
  * record). The disk is renamed into place last, so a record without a disk is
  * a build that was cut off; the folder is the only list there is. A file that
- * starts with '.' is being made.
+ * starts with '.' or ends in ".part" is being made.
  *
  * Shapes:  struct image is a value; image_finish() frees record and path.
  * Units:   bytes.
@@ -66,6 +66,10 @@ int image_build(const struct home *h, const struct image_build *b,
 int image_find_current(const struct home *h, const struct image_build *b,
 		       struct image *ret, struct err *e)
 	__attribute__((warn_unused_result));
+
+/* Removes what was being made when the last service ended: gigabytes, whose
+ * names nobody knows any more. Only while nothing is being made. */
+void image_sweep(const struct home *h);
 
 /* A new file, data/images/.import-XXXX, for bytes that arrive; its fd. */
 int image_import_open(const struct home *h, char **ret_path, struct err *e)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "vmctl/backend.h"
+#include "vmctl/image.h"
 #include "vmctl/job.h"
 #include "vmctl/machines.h"
 #include "vmctl/registry.h"
@@ -57,6 +58,7 @@ int service_open(struct service *s, struct err *e)
 		return -1;
 	s->backend = backend_libvirt_new(&s->home);
 	s->machines = machines_new(s);
+	image_sweep(&s->home);
 	/* it names this program, which may lie elsewhere than the last one */
 	if (sshconfig_update(&s->home, s->registry, &why) != 0)
 		log_warn("ssh_config is not up to date: %s", err_msg(&why));

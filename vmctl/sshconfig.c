@@ -16,7 +16,8 @@
 #define CONFIG_CAP (1024 * 1024)
 #define ALIAS "boxery-"
 
-/* -- writing ----------------------------------------------------------------- */
+/* -- writing -----------------------------------------------------------------
+ */
 
 /* A path in quotes; % is ssh's own escape. */
 static int add_path(struct buf *out, const char *path, struct err *e)
@@ -59,8 +60,8 @@ static int add_command(const struct home *h, const char *program,
 	if (buf_add_str(out, "\tKnownHostsCommand ", e) ||
 	    add_path(out, program, e))
 		return -1;
-	if (h->relocated && (buf_add_str(out, " --home ", e) ||
-			     add_path(out, h->relocated, e)))
+	if (h->relocated &&
+	    (buf_add_str(out, " --home ", e) || add_path(out, h->relocated, e)))
 		return -1;
 	return buf_add_str(out, " known-hosts %H\n", e);
 }
@@ -184,7 +185,8 @@ int sshconfig_update(const struct home *h, struct registry *r, struct err *e)
 	return rc;
 }
 
-/* -- answering --------------------------------------------------------------- */
+/* -- answering ---------------------------------------------------------------
+ */
 
 int sshconfig_known_hosts(const struct home *h, const char *host,
 			  struct buf *out, struct err *e)

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BASE "{\"name\":\"boot\",\"sha256\":\"b\"},"                           \
-	     "{\"name\":\"base\",\"sha256\":\"a\"}"
+#define BASE                                    \
+	"{\"name\":\"boot\",\"sha256\":\"b\"}," \
+	"{\"name\":\"base\",\"sha256\":\"a\"}"
 #define DESKTOP BASE ",{\"name\":\"desktop\",\"sha256\":\"d\"}"
 
 static struct home make_home(void)
@@ -31,10 +32,10 @@ static void add_image(const struct home *h, const char *id, const char *built,
 {
 	autofree char *disk = alloc_printf("%s/images/%s.qcow2", h->data, id);
 	autofree char *record = alloc_printf("%s.json", disk);
-	autofree char *text = alloc_printf(
-		"{\"v\":1,\"built\":\"%s\",\"disk_bytes\":1048576,"
-		"\"layers\":[%s]}",
-		built, layers);
+	autofree char *text =
+		alloc_printf("{\"v\":1,\"built\":\"%s\",\"disk_bytes\":1048576,"
+			     "\"layers\":[%s]}",
+			     built, layers);
 	struct err e = {0};
 
 	assert_ok(path_write_file(record, text, strlen(text), 0644, &e), &e);
@@ -177,10 +178,41 @@ static void imports(void **state)
 	home_finish(&h);
 }
 
+/* What a service that was killed was receiving, converting or building. */
+static void sweeping(void **state)
+{
+	static const char *const names[] = {
+		"images/.import-0123456789ab",
+		"images/.import-0123456789ab.qcow2",
+		"images/base-x.qcow2.part",
+		"images/base-x.qcow2.json.part",
+	};
+	struct home h = make_home();
+	struct image i;
+	struct err e = {0};
+
+	(void)state;
+	image_sweep(&h);
+	add_image(&h, "whole", "2026-01-01T00:00:00Z", DESKTOP);
+	for (size_t n = 0; n < ARRAY_COUNT(names); n++) {
+		autofree char *path = path_join(h.data, names[n]);
+
+		assert_ok(path_write_file(path, "x", 1, 0644, &e), &e);
+	}
+	image_sweep(&h);
+	for (size_t n = 0; n < ARRAY_COUNT(names); n++) {
+		autofree char *path = path_join(h.data, names[n]);
+
+		assert_int_not_equal(access(path, F_OK), 0);
+	}
+	assert_ok(image_get(&h, "whole", &i, &e), &e);
+	image_finish(&i);
+	home_finish(&h);
+}
+
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(records),
-	cmocka_unit_test(finding),
-	cmocka_unit_test(leftovers),
-	cmocka_unit_test(imports),
+	cmocka_unit_test(records),   cmocka_unit_test(finding),
+	cmocka_unit_test(leftovers), cmocka_unit_test(imports),
+	cmocka_unit_test(sweeping),
 };
 UNIT_MAIN(tests)

@@ -15,10 +15,8 @@ MODE ?= release
 O    := build/$(MODE)
 PREFIX ?= /usr/local
 CC   := gcc
-DEBS := gcc make pkg-config libjansson-dev libssh-dev libvirt-dev \
-	libxcb1-dev libxcb-xtest0-dev libxcb-xfixes0-dev libxcb-xkb-dev \
-	libxkbcommon-dev libpng-dev libssl-dev libsqlite3-dev
-DEBS_TEST := libcmocka-dev clang-tidy cppcheck shellcheck mandoc
+DEBS = $(shell cat packaging/packages/build)
+DEBS_TEST = $(shell cat packaging/packages/test)
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 Q := $(if $(V),,@)

@@ -157,6 +157,7 @@ static void legacy_initialize(void **state)
 	}
 }
 
+/* K01, K05 */
 static void legacy_conversation(void **state)
 {
 	static const struct turn turns[] = {

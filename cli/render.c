@@ -242,11 +242,70 @@ static int render_record(struct buf *out, const json_t *record, int depth,
 
 /* NOLINTEND(misc-no-recursion) */
 
+/* ---- one line
+ * ------------------------------------------------------------------- */
+
+/* The brief with its keys' values. *ret_told: false when one has no value, as
+ * where the answer is another than usual. */
+static int render_brief(struct buf *out, const char *brief,
+			const json_t *result, bool *ret_told, struct err *e)
+{
+	char cell[CELL_SIZE], key[64];
+	struct buf line;
+	int rc = 0;
+
+	*ret_told = false;
+	buf_init(&line, 16 * (size_t)CELL_SIZE);
+	while (*brief && rc == 0) {
+		size_t len = strcspn(brief, "{");
+
+		rc = buf_add(&line, brief, len, e);
+		brief += len;
+		if (!*brief || rc != 0)
+			break;
+		len = strcspn(brief, "}");
+		snprintf(key, sizeof(key), "%.*s", (int)len - 1, brief + 1);
+		brief += len + 1;
+		if (!json_object_get(result, key))
+			goto out;
+		put_cell(cell, key, json_object_get(result, key));
+		rc = buf_add_str(&line, cell, e);
+	}
+	if (rc == 0)
+		rc = buf_printf(out, e, "%.*s\n", (int)line.len, line.data);
+	*ret_told = rc == 0;
+out:
+	buf_finish(&line);
+	return rc;
+}
+
+static int render_warnings(struct buf *out, const json_t *result, struct err *e)
+{
+	const json_t *list = json_object_get(result, "warnings");
+	char cell[CELL_SIZE];
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		put_cell(cell, "warnings", json_array_get(list, i));
+		if (buf_printf(out, e, "warning: %s\n", cell) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 int render_result(struct buf *out, const struct op *op, const json_t *result,
 		  struct err *e)
 {
 	const char *text = json_string_value(json_object_get(result, "text"));
+	bool told = false;
 
+	/* a click that was done needs no words */
+	if (json_object_size(result) == 1 &&
+	    json_is_true(json_object_get(result, "done")))
+		return 0;
+	if (op->brief && render_brief(out, op->brief, result, &told, e) != 0)
+		return -1;
+	if (told)
+		return render_warnings(out, result, e);
 	if (op->result == OP_RESULT_TABLE && op->columns)
 		return render_table(out, op->columns,
 				    json_object_get(result, "rows"), e);

@@ -106,6 +106,9 @@ struct op {
 	const char *description; /* for agents and man page; paragraphs */
 	const struct op_param *params; /* ends with name NULL */
 	const char *result_schema; /* JSON Schema text of the result, or NULL */
+	/* What a person is told of the result, "{name} is {state}": each {key}
+	 * stands for its value. NULL: the whole record */
+	const char *brief;
 	const char *columns;	/* OP_RESULT_TABLE: keys in order, "name,state" */
 	/* Keys of the result whose text, or array of texts, a guest wrote,
 	 * "stdout,stderr": shown to an agent as data that may lie. NULL: none */

@@ -411,6 +411,7 @@ const struct op op_table[] = {
 		 "Creates a virtual machine from the base image, boots it and "
 		 "waits until it answers. When that takes longer than a call "
 		 "may, the answer holds a job id for vm_wait.",
+	 .brief = "{name} is {state}, {address} (boxery ssh {name})",
 	 .params = new_params},
 	{.name = "vm_start",
 	 .verb = "start",
@@ -420,6 +421,7 @@ const struct op op_table[] = {
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Boot a VM and wait until it is ready",
 	 .description = "Boots a VM that is off and waits until it answers.",
+	 .brief = "{name} is {state}, {address} (boxery ssh {name})",
 	 .params = vm_params},
 	{.name = "vm_stop",
 	 .verb = "stop",
@@ -430,6 +432,7 @@ const struct op op_table[] = {
 	 .summary = "Shut a VM down",
 	 .description = "Asks the guest to shut down and cuts the power when "
 			"it does not. Unsaved work in its programs is lost.",
+	 .brief = "{name} is {state}",
 	 .params = stop_params},
 	{.name = "vm_rm",
 	 .verb = "rm",
@@ -440,6 +443,7 @@ const struct op op_table[] = {
 	 .summary = "Remove a VM and its disk for good",
 	 .description = "Removes a VM, its disk and its keys. An agent may "
 			"remove only VMs that an agent created.",
+	 .brief = "{name} is removed",
 	 .params = rm_params},
 
 	{.name = "vm_ssh",
@@ -481,6 +485,8 @@ const struct op op_table[] = {
 		 "was started for) and a VM (VM:PATH), or between VMs. Modes, "
 		 "times and symbolic links are kept. Running it again goes on "
 		 "where it stopped.",
+	 .brief = "{files} files copied ({bytes} bytes), {skipped} were "
+		  "there already; {dirs} folders, {links} links",
 	 .params = copy_params,
 	 .guest_text = "warnings"},
 	{.name = "vm_read",
@@ -521,6 +527,7 @@ const struct op op_table[] = {
 		 "Returns the desktop as an image with the mouse pointer "
 		 "drawn. Coordinates of all mouse tools are pixels of this "
 		 "full image, whatever region was asked for.",
+	 .brief = "{width}x{height} pixels",
 	 .params = shot_params},
 	{.name = "vm_click",
 	 .verb = "click",
@@ -614,6 +621,7 @@ const struct op op_table[] = {
 		 "Builds Debian 12 with mmdebstrap from this host's own apt "
 		 "configuration, with boxery's layers. VMs made before keep "
 		 "the image they were made from.",
+	 .brief = "{image}, built {built}",
 	 .params = build_params},
 	{.name = "service_status",
 	 .verb = "service status",

@@ -10,6 +10,10 @@ static const struct op table = {.name = "t",
 				.columns = "name,state,disk_bytes,last_seen"};
 static const struct op record = {.name = "r", .result = OP_RESULT_OBJECT};
 
+static const struct op brief = {.name = "b",
+				.result = OP_RESULT_OBJECT,
+				.brief = "{name} is {state}."};
+
 static const struct {
 	const struct op *op;
 	const char *json, *want;
@@ -28,6 +32,13 @@ static const struct {
 	 "NAME           STATE          DISK BYTES  LAST SEEN\n"
 	 "\\x1B[2Jx\\x0Ay  \\xE2\\x80\\xAEz  -           -\n"},
 	{&record, "{}", ""},
+	{&record, "{\"done\":true}", ""},
+	/* what a person is told; all of it when that says nothing */
+	{&brief,
+	 "{\"name\":\"a\\u0007\",\"state\":\"off\",\"x\":1,"
+	 "\"warnings\":[\"slow\"]}",
+	 "a\\x07 is off.\nwarning: slow\n"},
+	{&brief, "{\"name\":\"a\",\"job\":\"j1\"}", "name  a\njob   j1\n"},
 	{&record, "{\"text\":\"all is well\\u0007\"}", "all is well\\x07\n"},
 	{&record,
 	 "{\"name\":\"demo\",\"ok\":true,\"memory_bytes\":4294967296,"

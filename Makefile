@@ -60,7 +60,7 @@ LDLIBS_boxery    := jansson sqlite3 libcrypto
 MAIN_boxery-host := vmctl/main.c
 LIBS_boxery-host := vmctl desktop ops base
 LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt xcb xcb-xtest \
-	xcb-xfixes xcb-xkb xkbcommon libpng
+	xcb-xfixes xcb-xkb xcb-damage xkbcommon libpng
 MAIN_boxery-mcp  := mcp/main.c
 LIBS_boxery-mcp  := mcp ops base
 LDLIBS_boxery-mcp := jansson sqlite3 libcrypto
@@ -77,7 +77,7 @@ ldlibs_ops    := $(ldlibs_base)
 ldlibs_cli    := $(ldlibs_base)
 ldlibs_mcp    := $(ldlibs_base)
 ldlibs_desktop := $(ldlibs_base) xcb xcb-xtest xcb-xfixes xcb-xkb \
-	xkbcommon libpng
+	xcb-damage xkbcommon libpng
 ldlibs_vmctl  := $(LDLIBS_boxery-host)
 
 MAINS := $(foreach p,$(PROGS),$(MAIN_$(p)))

@@ -14,7 +14,6 @@ enum {
 	/* a desktop has settled when it was still for so long */
 	STILL_MS = 150,
 	SETTLE_ALL_MS = 2000,
-	LOOK_MS = 50,
 };
 
 struct desktop {
@@ -89,37 +88,13 @@ int desktop_capture(struct desktop *d, const struct turn *t,
 	return end(d, screenshot_take(d->x, region, ret, e));
 }
 
-static int settle(struct desktop *d, const struct turn *t,
-		  struct desktop_shot **ret, struct err *e)
-{
-	auto_desktop_shot struct desktop_shot *last = NULL;
-	struct deadline all = deadline_in_ms(SETTLE_ALL_MS);
-	struct deadline still = deadline_in_ms(STILL_MS);
-
-	if (screenshot_take(d->x, NULL, &last, e) != 0)
-		return -1;
-	while (!deadline_passed(still) && !deadline_passed(all)) {
-		struct desktop_shot *now;
-
-		deadline_sleep_ms(LOOK_MS);
-		if (turn_check(t, "waiting for the desktop to settle", e) !=
-			    0 ||
-		    screenshot_take(d->x, NULL, &now, e) != 0)
-			return -1;
-		if (!screenshot_same(last, now))
-			still = deadline_in_ms(STILL_MS);
-		desktop_shot_free(last);
-		last = now;
-	}
-	*ret = TAKE_PTR(last);
-	return 0;
-}
-
 int desktop_capture_settled(struct desktop *d, const struct turn *t,
 			    struct desktop_shot **ret, struct err *e)
 {
 	begin_look(d, t);
-	return end(d, settle(d, t, ret, e));
+	if (x11_await_still(d->x, STILL_MS, SETTLE_ALL_MS, e) != 0)
+		return end(d, -1);
+	return end(d, screenshot_take(d->x, NULL, ret, e));
 }
 
 /* ---- places ---- */

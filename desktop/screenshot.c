@@ -79,17 +79,6 @@ void desktop_shot_free(struct desktop_shot *s)
 	free(s);
 }
 
-bool screenshot_same(const struct desktop_shot *a, const struct desktop_shot *b)
-{
-	const struct coords_rect *r = &a->info.rect;
-
-	return memcmp(&a->info.desktop, &b->info.desktop,
-		      sizeof(a->info.desktop)) == 0 &&
-	       memcmp(r, &b->info.rect, sizeof(*r)) == 0 &&
-	       memcmp(a->capture.pixels, b->capture.pixels,
-		      (size_t)r->width_px * r->height_px * 4) == 0;
-}
-
 struct desktop_shot_info desktop_shot_info(const struct desktop_shot *s)
 {
 	return s->info;

@@ -16,8 +16,5 @@
 int screenshot_take(struct x11 *x, const struct coords_region *region,
 		    struct desktop_shot **ret, struct err *e)
 	__attribute__((warn_unused_result));
-/* Same desktop, same part, same pixels (the pointer aside)? */
-bool screenshot_same(const struct desktop_shot *a,
-		     const struct desktop_shot *b);
 
 #endif

@@ -7,7 +7,7 @@
  * - a binding stays until its keycode is needed for another keysym, and
  *   before that the focused program is asked (a window manager's ping, which
  *   queues behind the keys) whether it has caught up; one that does not
- *   answer pings is given a fixed time;
+ *   answer pings is given time until the screen comes to rest;
  * - nothing is unbound after typing: the server remembers for us which
  *   keycodes are ours (x11_bound_set).
  *
@@ -30,10 +30,12 @@ enum {
 	CHUNK_COUNT = 64,    /* keys between two looks at the turn */
 	PONG_MS = 1000,	     /* for one ping */
 	PONG_ALL_MS = 20000, /* for all of them */
-	/* a program that knows no ping is given this time after its last keys:
-	 * ample for an xterm, emulated and on a busy host */
-	NO_PING_MS = 200,
-	NO_PING_KEY_MS = 15,
+	/* a program that knows no ping is given this time after its last keys,
+	 * and then until it has drawn what they did */
+	NO_PING_MS = 100,
+	NO_PING_KEY_MS = 10,
+	STILL_MS = 250,
+	STILL_ALL_MS = 5000,
 	/* for a person to let go of a modifier */
 	HELD_MS = 1000,
 	LOOK_MS = 20,
@@ -164,8 +166,11 @@ static int await_quiet(struct typing *t, struct x11 *x, const struct turn *turn,
 	}
 	wait_ms = t->pressed_at_ms + NO_PING_MS +
 		  NO_PING_KEY_MS * (int64_t)t->pressed - deadline_now_ms();
-	if (pong == X11_PONG_NEVER && wait_ms > 0)
+	if (pong == X11_PONG_NEVER && wait_ms > 0) {
 		deadline_sleep_ms(wait_ms);
+		if (x11_await_still(x, STILL_MS, STILL_ALL_MS, e) != 0)
+			return -1;
+	}
 	t->pressed = 0;
 	return 0;
 }

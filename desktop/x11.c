@@ -16,6 +16,7 @@
 #include "desktop/xauth.h"
 
 #include <string.h>
+#include <xcb/damage.h>
 #include <xcb/xcbext.h>
 #include <xcb/xfixes.h>
 #include <xcb/xkb.h>
@@ -117,7 +118,7 @@ static int drain_events(struct x11 *x, struct err *e)
 	}
 }
 
-int x11_sync(struct x11 *x, struct err *e)
+int x11_round_trip(struct x11 *x, struct err *e)
 {
 	autofree void *reply = NULL;
 	size_t len;
@@ -127,12 +128,17 @@ int x11_sync(struct x11 *x, struct err *e)
 		return -1;
 	seq = x11_sent(x, xcb_get_input_focus(x->c).sequence);
 	reply = x11_reply(x, seq, X11_REPLY_LEN, &len, NULL, e);
-	return reply ? drain_events(x, e) : -1;
+	return reply ? 0 : -1;
+}
+
+int x11_sync(struct x11 *x, struct err *e)
+{
+	return x11_round_trip(x, e) != 0 ? -1 : drain_events(x, e);
 }
 
 /* ---- opening ---- */
 
-static int need_extension(struct x11 *x, xcb_extension_t *ext, const char *name,
+static int find_extension(struct x11 *x, xcb_extension_t *ext, bool *ret,
 			  struct err *e)
 {
 	const xcb_query_extension_reply_t *r;
@@ -143,11 +149,65 @@ static int need_extension(struct x11 *x, xcb_extension_t *ext, const char *name,
 	x->sent++;
 	if (x11_broken(x))
 		return xgate_error(x->gate, e);
-	if (!r || !r->present)
-		return err_set(e, ERR_STATE,
-			       "the guest's X server lacks the %s extension",
-			       name);
+	*ret = r && r->present;
 	return 0;
+}
+
+static int need_extensions(struct x11 *x, struct err *e)
+{
+	static const struct {
+		xcb_extension_t *ext;
+		const char *name;
+	} needed[] = {
+		{&xcb_test_id, "XTEST"},
+		{&xcb_xfixes_id, "XFIXES"},
+		{&xcb_xkb_id, "XKEYBOARD"},
+	};
+
+	for (size_t i = 0; i < ARRAY_COUNT(needed); i++) {
+		bool present;
+
+		if (find_extension(x, needed[i].ext, &present, e) != 0)
+			return -1;
+		if (!present)
+			return err_set(e, ERR_STATE,
+				       "the guest's X server lacks the %s "
+				       "extension",
+				       needed[i].name);
+	}
+	return 0;
+}
+
+/* The one id we need; generated once, because ids run out. */
+static int find_damage(struct x11 *x, struct err *e)
+{
+	bool present;
+
+	if (find_extension(x, &xcb_damage_id, &present, e) != 0)
+		return -1;
+	if (present)
+		x->damage = xcb_generate_id(x->c);
+	return 0;
+}
+
+/* Both extensions want to be told a version before use. */
+static int use_versions(struct x11 *x, struct err *e)
+{
+	autofree void *xfixes = NULL, *damage = NULL;
+	size_t len;
+	unsigned seq;
+
+	if (x11_expect(x, X11_REPLY_LEN, e) != 0)
+		return -1;
+	seq = x11_sent(x, xcb_xfixes_query_version(x->c, 4, 0).sequence);
+	xfixes = x11_reply(x, seq, X11_REPLY_LEN, &len, NULL, e);
+	if (!xfixes || !x->damage)
+		return xfixes ? 0 : -1;
+	if (x11_expect(x, X11_REPLY_LEN, e) != 0)
+		return -1;
+	seq = x11_sent(x, xcb_damage_query_version(x->c, 1, 1).sequence);
+	damage = x11_reply(x, seq, X11_REPLY_LEN, &len, NULL, e);
+	return damage ? 0 : -1;
 }
 
 static int intern_atoms(struct x11 *x, struct err *e)
@@ -179,25 +239,10 @@ static int intern_atoms(struct x11 *x, struct err *e)
 	return 0;
 }
 
-static int use_xfixes(struct x11 *x, struct err *e)
-{
-	autofree void *reply = NULL;
-	size_t len;
-	unsigned seq;
-
-	if (x11_expect(x, X11_REPLY_LEN, e) != 0)
-		return -1;
-	seq = x11_sent(x, xcb_xfixes_query_version(x->c, 4, 0).sequence);
-	reply = x11_reply(x, seq, X11_REPLY_LEN, &len, NULL, e);
-	return reply ? 0 : -1;
-}
-
 static int start(struct x11 *x, struct err *e)
 {
-	if (need_extension(x, &xcb_test_id, "XTEST", e) != 0 ||
-	    need_extension(x, &xcb_xfixes_id, "XFIXES", e) != 0 ||
-	    need_extension(x, &xcb_xkb_id, "XKEYBOARD", e) != 0 ||
-	    intern_atoms(x, e) != 0 || use_xfixes(x, e) != 0 ||
+	if (need_extensions(x, e) != 0 || find_damage(x, e) != 0 ||
+	    use_versions(x, e) != 0 || intern_atoms(x, e) != 0 ||
 	    x11_keyboard_open(x, e) != 0)
 		return -1;
 	return x11_sync(x, e);

@@ -89,6 +89,8 @@ void x11_fake_motion(struct x11 *x, int to_x, int to_y, unsigned delay_ms);
  * any of it. */
 int x11_sync(struct x11 *x, struct err *e) __attribute__((warn_unused_result));
 
+/* ---- what comes of it (x11_watch.c) ---- */
+
 /* Ask the program that has the focus whether it has caught up, as window
  * managers do (_NET_WM_PING). */
 enum x11_pong {
@@ -98,6 +100,11 @@ enum x11_pong {
 };
 int x11_ping(struct x11 *x, unsigned timeout_ms, enum x11_pong *ret,
 	     struct err *e) __attribute__((warn_unused_result));
+
+/* Until nothing on the screen has changed for still_ms, at most cap_ms. A
+ * server without DAMAGE is given still_ms. */
+int x11_await_still(struct x11 *x, unsigned still_ms, unsigned cap_ms,
+		    struct err *e) __attribute__((warn_unused_result));
 
 /* ---- the keyboard (x11_keyboard.c) ---- */
 

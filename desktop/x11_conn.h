@@ -33,8 +33,9 @@ struct x11 {
 	struct xgate *gate;
 	xcb_connection_t *c;
 	struct xsetup setup;
-	uint64_t sent;	       /* number of the last request */
-	bool failed;	       /* the server answered against the protocol */
+	uint64_t sent;	 /* number of the last request */
+	bool failed;	 /* the server answered against the protocol */
+	uint32_t damage; /* an id for a DAMAGE object; 0: no such extension */
 	uint16_t xtest_device; /* XTEST's keyboard, as XKB names it */
 	uint32_t atoms[X11_ATOM_COUNT];
 	uint32_t pings; /* counted, to tell answers apart */
@@ -43,6 +44,9 @@ struct x11 {
 int x11_expect(struct x11 *x, uint64_t max_len, struct err *e)
 	__attribute__((warn_unused_result));
 unsigned x11_sent(struct x11 *x, unsigned sequence);
+/* All before it was done; unlike x11_sync() it leaves events where they are. */
+int x11_round_trip(struct x11 *x, struct err *e)
+	__attribute__((warn_unused_result));
 /*
  * The reply (free()), *ret_len bytes, at least min_len; or NULL. ret_error,
  * where not NULL, takes the code of an X error, which is then no failure: NULL

@@ -115,7 +115,7 @@ nothing_held() {
 screenshots() {
 	start_x 1280x720
 	start_driver
-	"$tools/xstate" noise 7
+	"$tools/xstate" noise 7 1 > /dev/null
 	drive move 400 300
 	drive shot "$tmp/shot.png"
 	[[ $answer == "image 1280x720 desktop 1280x720 pointer 400,300 scale 1.0000"* ]] ||
@@ -137,7 +137,20 @@ screenshots() {
 	[[ $answer == "image 300x200 "* ]] || fail "region: $answer"
 	refuse "region: [1279, 0, 2, 1] is not within" \
 		shot "$tmp/part.png" 1279 0 2 1
+	# settled: after the last of a series of changes
+	drive move 1279 719
+	"$tools/xstate" noise 77 8 > "$tmp/noise" &
+	noise=$!
+	await grep -q drawing "$tmp/noise"
 	drive settled "$tmp/shot.png"
+	if kill -0 "$noise" 2> /dev/null; then
+		fail "not settled: $answer"
+	fi
+	wait "$noise"
+	read -r _ differ _ x0 y0 _ < <("$tools/xstate" same "$tmp/shot.png")
+	if [ "$differ" = 0 ] || [ "$x0" -lt 1270 ] || [ "$y0" -lt 710 ]; then
+		fail "settled is not the last picture: $differ from $x0 $y0"
+	fi
 	nothing_held
 	stop_driver
 	stop "$xvnc"
@@ -447,7 +460,7 @@ over_ssh() {
 	texts
 	start_log --ping
 	start_driver ssh:
-	"$tools/xstate" noise 5
+	"$tools/xstate" noise 5 1 > /dev/null
 	drive click 700 400 1 1 -
 	expect_count '^button press 1 923 528 0x0$' 1 "a click over ssh"
 	for try in 1 2 3; do

@@ -6,7 +6,8 @@
  *   xstate key KEYCODE 0|1     press or release a key by XTEST
  *   xstate same FILE.png       compare the screen with an image of its size:
  *                              how many pixels differ, and where
- *   xstate noise SEED          draw a picture on the root window
+ *   xstate noise SEED COUNT    draw COUNT pictures on the root window, one
+ *                              every 20 ms; says so after the first
  */
 #include <png.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <xcb/xcb.h>
 #include <xcb/xkb.h>
 #include <xcb/xtest.h>
@@ -121,7 +123,7 @@ static int compare(const char *file)
 }
 
 /* Many small rectangles of many colours. */
-static int draw_noise(uint32_t seed)
+static void draw_noise(uint32_t seed)
 {
 	xcb_gcontext_t gc = xcb_generate_id(c);
 	const uint32_t inferiors = XCB_SUBWINDOW_MODE_INCLUDE_INFERIORS;
@@ -142,6 +144,21 @@ static int draw_noise(uint32_t seed)
 		xcb_poly_fill_rectangle(c, screen->root, gc, 1, &r);
 	}
 	sync_server();
+}
+
+static int draw_pictures(uint32_t seed, unsigned count)
+{
+	const struct timespec gap = {0, 20 * 1000000};
+
+	for (unsigned i = 0; i < count; i++) {
+		draw_noise(seed + i);
+		if (i == 0) {
+			printf("drawing\n");
+			fflush(stdout);
+		}
+		if (i + 1 < count)
+			nanosleep(&gap, NULL);
+	}
 	return 0;
 }
 
@@ -159,8 +176,8 @@ int main(int argc, char *argv[])
 		return print_state();
 	if (argc == 3 && strcmp(argv[1], "same") == 0)
 		return compare(argv[2]);
-	if (argc == 3 && strcmp(argv[1], "noise") == 0)
-		return draw_noise(number(argv[2]));
+	if (argc == 4 && strcmp(argv[1], "noise") == 0)
+		return draw_pictures(number(argv[2]), number(argv[3]));
 	if (argc == 4 && strcmp(argv[1], "lock") == 0)
 		xcb_xkb_latch_lock_state(c, XCB_XKB_ID_USE_CORE_KBD, 0xff,
 					 (uint8_t)number(argv[2]), 1,

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what is set here is for who sources it
 # Sourced by benches against a local sshd: starts one on 127.0.0.1 and sets
 # $dir, $port and the variables of tests/tools/guest_tool.h; ends it on exit.
 set -eu

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -121,11 +122,34 @@ void home_finish(struct home *h)
 	*h = (struct home){0};
 }
 
+/*
+ * A folder that somebody else may change says whatever they like: which socket
+ * is the service's, which key is a VM's. Ours are also nobody else's to read.
+ */
+static int check_own(const char *dir, bool private, struct err *e)
+{
+	struct stat st;
+
+	if (stat(dir, &st) < 0)
+		return err_sys(e, "%s", dir);
+	if (st.st_uid != geteuid())
+		return err_set(e, ERR_DENIED,
+			       "%s belongs to uid %u and not to you, uid %u: "
+			       "set BOXERY_HOME to a folder of your own",
+			       dir, (unsigned)st.st_uid, (unsigned)geteuid());
+	if (private && (st.st_mode & 077) && chmod(dir, 0700) < 0)
+		return err_sys(e, "closing %s to others", dir);
+	return 0;
+}
+
 int home_make_dirs(const struct home *h, struct err *e)
 {
-	if (path_make_dirs(h->config, 0700, e) < 0 ||
-	    path_make_dirs(h->state, 0700, e) < 0 ||
-	    path_make_dirs(h->run, 0700, e) < 0)
-		return -1;
-	return 0;
+	const char *const dirs[] = {h->config, h->state, h->run};
+
+	for (size_t i = 0; i < ARRAY_COUNT(dirs); i++) {
+		if (path_make_dirs(dirs[i], 0700, e) < 0 ||
+		    check_own(dirs[i], true, e) < 0)
+			return -1;
+	}
+	return h->relocated ? check_own(h->relocated, false, e) : 0;
 }

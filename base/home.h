@@ -31,7 +31,8 @@ struct home {
 int home_init(struct home *h, const char *dir, struct err *e)
 	__attribute__((warn_unused_result));
 void home_finish(struct home *h);
-/* Make config, state, run (0700). data is made by `init` only. */
+/* Make config, state, run (0700). data is made by `init` only. ERR_DENIED when
+ * one of them, or DIR, is somebody else's. */
 int home_make_dirs(const struct home *h, struct err *e)
 	__attribute__((warn_unused_result));
 

@@ -124,6 +124,11 @@ static int read_hello(struct client *c, struct deadline d, struct err *e)
 	return 0;
 }
 
+static bool has_hung_up(const struct err *e)
+{
+	return e->errnum == ECONNRESET || e->errnum == EPIPE;
+}
+
 static int try_connect(const struct client_opts *o, struct deadline d,
 		       struct client **ret, struct err *e)
 {
@@ -134,8 +139,12 @@ static int try_connect(const struct client_opts *o, struct deadline d,
 	buf_init(&c->in, LIMIT_RPC_FRAME_LEN + 16 + CLIENT_READ_LEN);
 	buf_init(&c->out, CLIENT_OUT_CAP);
 	c->fd = client_start(o->home, !o->no_start, d, e);
-	if (c->fd < 0 || send_hello(c, o, d, e) != 0 ||
-	    read_hello(c, d, e) != 0 || fd_set_nonblock(c->fd, e) != 0)
+	if (c->fd < 0)
+		return -1;
+	/* a service that refuses us has hung up, and said why before that */
+	if (send_hello(c, o, d, e) != 0 && !has_hung_up(e))
+		return -1;
+	if (read_hello(c, d, e) != 0 || fd_set_nonblock(c->fd, e) != 0)
 		return -1;
 	*ret = TAKE_PTR(c);
 	return 0;
@@ -144,7 +153,7 @@ static int try_connect(const struct client_opts *o, struct deadline d,
 /* A service that is just stopping takes the connection with it. */
 static bool was_stopping(const struct err *e)
 {
-	return e->errnum == ECONNRESET || e->errnum == EPIPE ||
+	return has_hung_up(e) ||
 	       (e->code == ERR_UNAVAILABLE &&
 		strcmp(err_msg(e), "the service ended") == 0);
 }

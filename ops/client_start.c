@@ -112,6 +112,8 @@ static int spawn(const struct home *h, struct deadline d, struct err *e)
 	}
 	if (fd_read_to_end(read_fd, &said, d, e) != 0 ||
 	    proc_wait(pid, d, &status, e) != 0) {
+		/* a client may live long: it keeps no zombies */
+		proc_kill(pid);
 		err_wrap(e, "starting the service (its log: %s/host.log)",
 			 h->state);
 		goto out;
@@ -147,6 +149,21 @@ static int lock_file(const char *path, struct deadline d, struct err *e)
 	return TAKE_FD(fd);
 }
 
+/* What answers must be ours: it is told what agents may do, and gets files. */
+static int connect_own(const struct home *h, struct err *e)
+{
+	autoclose int fd = fd_unix_connect(h->socket, e);
+	uid_t uid;
+
+	if (fd < 0 || fd_peer_uid(fd, &uid, e) != 0)
+		return -1;
+	if (uid != geteuid())
+		return err_set(e, ERR_DENIED,
+			       "%s is served by uid %u and not by you, uid %u",
+			       h->socket, (unsigned)uid, (unsigned)geteuid());
+	return TAKE_FD(fd);
+}
+
 static int start(const struct home *h, struct deadline d, struct err *e)
 {
 	autofree char *lock_path = NULL;
@@ -161,19 +178,19 @@ static int start(const struct home *h, struct deadline d, struct err *e)
 	if (lock_fd < 0)
 		return -1;
 	/* somebody was faster */
-	fd = fd_unix_connect(h->socket, &refused);
+	fd = connect_own(h, &refused);
 	if (fd >= 0)
 		return fd;
 	if (spawn(h, d, e) != 0)
 		return -1;
-	return fd_unix_connect(h->socket, e);
+	return connect_own(h, e);
 }
 
 int client_start(const struct home *h, bool may_start, struct deadline d,
 		 struct err *e)
 {
 	struct err refused = {0};
-	int fd = fd_unix_connect(h->socket, &refused);
+	int fd = connect_own(h, &refused);
 
 	if (fd >= 0)
 		return fd;

@@ -128,6 +128,33 @@ static void instance_is_stable(void **state)
 	assert_string_equal(known, "hf59e87ce");
 }
 
+/* Folders that others may read are closed, those of others not used. */
+static void folders_are_ours(void **state)
+{
+	struct err e = {0};
+	struct home h;
+	struct stat st;
+
+	(void)state;
+	assert_ok(home_init(&h, unit_dir(), &e), &e);
+	assert_int_equal(mkdir(h.config, 0755), 0);
+	assert_int_equal(chmod(h.config, 0777), 0);
+	assert_ok(home_make_dirs(&h, &e), &e);
+	assert_int_equal(stat(h.config, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	if (getuid() == 0) { /* only root can give a folder away */
+		assert_int_equal(chown(h.run, 65534, 65534), 0);
+		assert_fails(home_make_dirs(&h, &e), &e, ERR_DENIED,
+			     "belongs to uid 65534 and not to you");
+		assert_int_equal(chown(h.run, 0, 0), 0);
+		assert_int_equal(chown(unit_dir(), 65534, 65534), 0);
+		assert_fails(home_make_dirs(&h, &e), &e, ERR_DENIED,
+			     "set BOXERY_HOME to a folder of your own");
+		assert_int_equal(chown(unit_dir(), 0, 0), 0);
+	}
+	home_finish(&h);
+}
+
 static void bad_homes(void **state)
 {
 	char dir[200];
@@ -179,6 +206,7 @@ static const struct CMUnitTest tests[] = {
 			       clean_environment),
 	cmocka_unit_test_setup(relocated, clean_environment),
 	cmocka_unit_test_setup(instance_is_stable, clean_environment),
+	cmocka_unit_test(folders_are_ours),
 	cmocka_unit_test_setup(bad_homes, clean_environment),
 	cmocka_unit_test_setup(makes_private_dirs, clean_environment),
 };

@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #define BULK_PIPE_LEN (256 * 1024)
-/* a command that was told to end gets this long before it is killed */
-#define STOP_GRACE_MS 2000
+/* a command is killed, or its channel closed, within */
+#define STOP_MS 4000
 #define RUN_STEP_LEN (64 * 1024)
 
 struct guest_exec {
@@ -407,6 +407,8 @@ static int look(struct guest_exec *x, struct guest_exit *ret, struct err *e)
 	} else if (c->exited) {
 		*ret = c->exit;
 		rc = 1;
+	} else if (c->ended) {
+		rc = err_set(e, ERR_CANCELLED, "the command was stopped");
 	}
 	pthread_mutex_unlock(&c->g->lock);
 	return rc;
@@ -448,35 +450,22 @@ int guest_exec_signal(struct guest_exec *x, const char *signal, struct err *e)
 	return err_set(e, ERR_INVALID, "%s: ssh knows no such signal", signal);
 }
 
-/* Its streams are no longer read, so only the event counts. */
-static bool ended_within(struct guest_exec *x, int64_t ms)
-{
-	struct guest_exit ignored;
-
-	return guest_exec_wait(x, deadline_in_ms(ms), &ignored, NULL) == 0;
-}
-
 void guest_exec_stop(struct guest_exec *x)
 {
 	struct guest_exit ignored;
 
-	if (look(x, &ignored, NULL) != 0)
-		return;
-	ask_signal(x->c, "TERM");
-	if (ended_within(x, STOP_GRACE_MS))
-		return;
-	ask_signal(x->c, "KILL");
-	(void)ended_within(x, STOP_GRACE_MS);
+	pthread_mutex_lock(&x->c->g->lock);
+	x->c->want_stop = true;
+	pthread_mutex_unlock(&x->c->g->lock);
+	guest_wake(x->c->g);
+	if (guest_exec_wait(x, deadline_in_ms(STOP_MS), &ignored, NULL) < 0)
+		return; /* it could not be ended, or nobody knows how it did */
 }
 
 void guest_exec_free(struct guest_exec *x)
 {
-	struct guest_exit ignored;
-
 	if (!x)
 		return;
-	if (look(x, &ignored, NULL) == 0)
-		ask_signal(x->c, "TERM");
 	abandon(x->c);
 	free_exec(x);
 }

@@ -87,14 +87,15 @@ void guest_exec_close_in(struct guest_exec *x);
 int guest_exec_wait(struct guest_exec *x, struct deadline d,
 		    struct guest_exit *ret, struct err *e)
 	__attribute__((warn_unused_result));
-/* To the command's process group: "TERM", "KILL", …; sshd ignores it for root
- * and for subsystems. */
+/* To the command's process group: "TERM", "KILL", …; sshd ignores it for root,
+ * and in a command's very first moments. */
 int guest_exec_signal(struct guest_exec *x, const char *signal,
 		      struct err *e) __attribute__((warn_unused_result));
 /* End a running command: TERM, KILL after 2 s; returns when it ended, after
  * 4 s at most. */
 void guest_exec_stop(struct guest_exec *x);
-/* Closes the channel; a command that still runs is sent TERM. */
+/* A command that still runs is ended likewise, behind the caller's back; what
+ * it left in the background stays. */
 void guest_exec_free(struct guest_exec *x);
 
 /* Start, feed in, collect (caps are the bufs'), wait. A command that is cut off

@@ -52,6 +52,14 @@
 /* What a packet costs its sender besides the bytes in it. */
 #define PACKET_OVERHEAD_LEN 64
 
+static const struct {
+	int64_t after_ms;
+	const char *signal; /* NULL: close */
+} ending[] = {
+	{0, "TERM"},	{300, "TERM"}, {2000, "KILL"},
+	{2300, "KILL"}, {2600, NULL},
+};
+
 struct guest_ssh_channel {
 	ssh_channel channel;
 	struct ssh_channel_callbacks_struct callbacks;
@@ -492,7 +500,7 @@ void guest_chan_signal(struct guest_chan *c, const char *signal)
 	guest_session_leave(c->session);
 }
 
-void guest_chan_close(struct guest_chan *c)
+static void close_now(struct guest_chan *c)
 {
 	guest_chan_end(c, NULL);
 	if (c->phase == GUEST_WAIT || c->phase == GUEST_DRAIN)
@@ -507,6 +515,53 @@ void guest_chan_close(struct guest_chan *c)
 	ssh_channel_send_eof(c->ssh->channel);
 	ssh_channel_close(c->ssh->channel);
 	guest_session_leave(c->session);
+}
+
+void guest_chan_stop(struct guest_chan *c)
+{
+	if (c->phase == GUEST_LIVE && c->kind == GUEST_EXEC &&
+	    c->stop_ms == 0) {
+		c->stop_ms = deadline_now_ms();
+		c->stop_step = 0;
+	}
+}
+
+int64_t guest_chan_next_ms(const struct guest_chan *c)
+{
+	if (c->phase < GUEST_LIVE && !c->ended)
+		return c->open_by.at_ms;
+	if (c->phase == GUEST_LIVE && c->stop_ms > 0 && !c->exited)
+		return c->stop_ms + ending[c->stop_step].after_ms;
+	return INT64_MAX;
+}
+
+static void step_stop(struct guest_chan *c)
+{
+	int64_t now_ms = deadline_now_ms();
+
+	while (c->phase == GUEST_LIVE && !c->exited &&
+	       now_ms >= c->stop_ms + ending[c->stop_step].after_ms) {
+		if (ending[c->stop_step].signal)
+			guest_chan_signal(c, ending[c->stop_step++].signal);
+		else
+			close_now(c);
+	}
+	if (c->phase == GUEST_LIVE && c->exited && c->ended)
+		close_now(c);
+}
+
+void guest_chan_close(struct guest_chan *c)
+{
+	bool runs =
+		c->phase == GUEST_LIVE && c->kind == GUEST_EXEC && !c->exited;
+
+	guest_chan_end(c, NULL);
+	if (runs) {
+		c->eof_due = true;
+		guest_chan_stop(c);
+	} else {
+		close_now(c);
+	}
 }
 
 void guest_chan_lost(struct guest_chan *c, const struct err *why)
@@ -548,6 +603,8 @@ static void step_closed(struct guest_chan *c)
 
 static void step_live(struct guest_chan *c)
 {
+	if (c->stop_ms > 0)
+		step_stop(c);
 	if (c->phase == GUEST_LIVE) {
 		flush_stream(c, &c->out);
 		flush_stream(c, &c->errs);

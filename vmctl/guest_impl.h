@@ -96,7 +96,7 @@ struct guest_chan {
 	bool ended;  /* nothing more will come; err.code if badly */
 	struct guest_exit exit;
 	struct err err;
-	bool want_close;
+	bool want_close, want_stop;
 	char want_signal[16];
 	/* thread */
 	struct guest_chan *next;
@@ -112,6 +112,8 @@ struct guest_chan {
 	bool retried; /* after a loss */
 	int refusals;
 	size_t late_len; /* arrived while CLOSING */
+	int64_t stop_ms; /* it is being ended since then; 0: it is not */
+	int stop_step;
 };
 
 struct guest_waiter { /* one guest_connect(), on its caller's stack */
@@ -231,7 +233,12 @@ void guest_chan_lost(struct guest_chan *c, const struct err *why);
 /* End it for the caller: wakes it, closes the local fds. */
 void guest_chan_end(struct guest_chan *c, const struct err *why);
 void guest_chan_signal(struct guest_chan *c, const char *signal);
+/* End its command: signals first, the channel in the end. */
+void guest_chan_stop(struct guest_chan *c);
+/* Its caller has left: end it all the same. */
 void guest_chan_close(struct guest_chan *c);
+/* When it wants to be stepped, whatever happens. */
+int64_t guest_chan_next_ms(const struct guest_chan *c);
 /* So much waits for a reader that the session must not bring more. */
 bool guest_chan_backlogged(const struct guest_chan *c);
 /* Which of its fds to poll: fills up to 3, returns how many. */

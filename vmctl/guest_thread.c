@@ -78,16 +78,19 @@ static void take_requests(struct guest *g, bool *ret_quit)
 static void take_flags(struct guest_chan *c)
 {
 	char signal[sizeof(c->want_signal)];
-	bool close_it;
+	bool close_it, stop_it;
 
 	pthread_mutex_lock(&c->g->lock);
 	memcpy(signal, c->want_signal, sizeof(signal));
 	c->want_signal[0] = '\0';
 	close_it = c->want_close;
-	c->want_close = false;
+	stop_it = c->want_stop;
+	c->want_close = c->want_stop = false;
 	pthread_mutex_unlock(&c->g->lock);
 	if (signal[0])
 		guest_chan_signal(c, signal);
+	if (stop_it)
+		guest_chan_stop(c);
 	if (close_it)
 		guest_chan_close(c);
 }
@@ -128,7 +131,8 @@ static bool connect_session(struct guest *g, enum guest_role role)
 static bool any_closing(const struct guest *g, enum guest_role role)
 {
 	for (const struct guest_chan *c = g->chans; c; c = c->next)
-		if (c->role == role && c->phase == GUEST_CLOSING)
+		if (c->role == role &&
+		    (c->phase == GUEST_CLOSING || c->stop_ms > 0))
 			return true;
 	return false;
 }
@@ -374,9 +378,8 @@ static int64_t next_deadline(struct guest *g, int64_t now_ms)
 			next_ms = now_ms + wait_ms;
 	}
 	for (struct guest_chan *c = g->chans; c; c = c->next)
-		if (c->phase < GUEST_LIVE && !c->ended &&
-		    c->open_by.at_ms < next_ms)
-			next_ms = c->open_by.at_ms;
+		if (guest_chan_next_ms(c) < next_ms)
+			next_ms = guest_chan_next_ms(c);
 	return next_ms;
 }
 

@@ -7,8 +7,8 @@
 set -eu
 cd "$(dirname "$0")/../.."
 mode=${MODE:-release}
-make -s MODE="$mode" "build/$mode/tools/guest_drive"
 tools=$PWD/build/$mode/tools
+make -s MODE="$mode" "build/$mode/tools/guest_"{drive,files}
 
 if [ "$(id -u)" = 0 ] && [ -z "${GUEST_TEST_INSIDE:-}" ]; then
 	GUEST_TEST_INSIDE=1 exec unshare -m --propagation private -- \
@@ -28,9 +28,10 @@ finish() {
 trap finish EXIT
 
 GUEST_USER=$(id -un)
+mkdir "$dir/home"
 if [ "$(id -u)" = 0 ]; then
 	GUEST_USER=boxtest
-	mkdir -p "$dir/home" /run/sshd
+	mkdir -p /run/sshd
 	sed "/^boxtest:/d" /etc/passwd > "$dir/passwd"
 	echo "boxtest:x:64321:64321::$dir/home:/bin/sh" >> "$dir/passwd"
 	chown 64321:64321 "$dir/home"
@@ -76,12 +77,16 @@ start_sshd() {
 
 passed=0
 drive() {
-	local begun=$SECONDS
-	timeout 120 "$tools/guest_drive" "$@" || {
-		echo "FAIL  $* ($?)" >&2
+	run guest_drive "$@"
+}
+run() {
+	local begun=$SECONDS tool=$1
+	shift
+	timeout 120 "$tools/$tool" "$@" || {
+		echo "FAIL  $tool $* ($?)" >&2
 		exit 1
 	}
-	printf 'ok    %s (%d s)\n' "$1" $((SECONDS - begun))
+	printf 'ok    %s (%d s)\n' "${tool#guest_} $1" $((SECONDS - begun))
 	passed=$((passed + 1))
 }
 
@@ -92,6 +97,7 @@ for scenario in exits streams words flood slow-reader parallel warm idle \
 	drive $scenario
 done
 drive sockets "$dir/echo.sock"
+run guest_files "$dir/home"
 
 # keys are exchanged anew every 2 MiB: nothing may be lost or stall
 start_sshd rekey "HostKey $dir/host" 'RekeyLimit 2M'

@@ -636,8 +636,17 @@ static void ending(struct guest *g)
 	guest_exec_free(x);
 	CHECK(all_gone("31.250"));
 
+	/* left to itself, also one that does not listen to TERM */
+	CHECK_OK(guest_exec_start(
+			 g, &(struct guest_exec_opts){.argv = SH(stubborn)},
+			 SOON, &x, &e),
+		 &e);
+	guest_exec_free(x);
+	CHECK(all_gone("31.250"));
+
 	CHECK_OK(guest_exec_start(g, &o, SOON, &x, &e), &e);
 	CHECK_FAILS(guest_exec_signal(x, "NONE", &e), &e, ERR_INVALID, "NONE");
+	deadline_sleep_ms(300);
 	CHECK_OK(guest_exec_signal(x, "USR1", &e), &e);
 	CHECK_OK(guest_exec_wait(x, SOON, &ended, &e), &e);
 	CHECK(strcmp(ended.signal, "USR1") == 0);

@@ -308,6 +308,57 @@ static int is_refused(int fd, void *p)
 	return ctx->found ? 1 : 0;
 }
 
+static int say_outside(const struct copyroot *c, const char *path,
+		       struct err *e)
+{
+	return err_set(e, ERR_DENIED,
+		       "local:%s: outside the directory that copies are "
+		       "confined to (%s)",
+		       path, c->path);
+}
+
+/* Does the lookup of path end beneath the root, whether or not it is there?
+ * Through links it may not, so they count as "no". */
+static bool is_inside(const struct copyroot *c, const char *path)
+{
+	size_t root_len = strlen(c->path);
+	autofree char *rel = NULL;
+	autoclose int fd = -1;
+	struct err e = {0};
+
+	if (path[0] == '/') {
+		if (strncmp(path, c->path, root_len) != 0 ||
+		    path[root_len] != '/')
+			return false;
+		path += root_len + 1;
+	}
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	rel = alloc_str(path);
+	for (size_t len = strlen(rel); len > 0 && rel[len - 1] == '/'; len--)
+		rel[len - 1] = '\0';
+	if (!*rel)
+		return true;
+	fd = path_open_beneath(c->fd, rel, O_PATH, 0, &e);
+	return fd >= 0 || e.code == ERR_NOT_FOUND || e.errnum == ENOTDIR;
+}
+
+/* A directory could not be opened (errno). Of what lies outside, not even that
+ * it is missing is told. */
+static int say_unopened(const struct copyroot *c, const char *dir,
+			const char *path, struct err *e)
+{
+	int saved = errno;
+
+	if (c->fd >= 0 && !is_inside(c, dir))
+		return say_outside(c, path, e);
+	errno = saved;
+	if (errno == ENOENT)
+		return err_set(e, ERR_NOT_FOUND,
+			       "local:%s: no such directory: %s", path, dir);
+	return err_sys(e, "local:%s", path);
+}
+
 /*
  * The directory behind fd, opened again from the root without following
  * links, after a look at everything above it. Returns the fd.
@@ -322,10 +373,7 @@ static int reopen_beneath(const struct copyroot *c, int fd, const char *path,
 	int rc;
 
 	if (!real || !path_is_beneath(real, c->path))
-		return err_set(e, ERR_DENIED,
-			       "local:%s: outside the directory that copies "
-			       "are confined to (%s)",
-			       path, c->path);
+		return say_outside(c, path, e);
 	if (real[root_len] == '\0')
 		again = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
 	else
@@ -380,11 +428,8 @@ static int find_last(const struct copyroot *c, const char *path,
 	autoclose int dir_fd = -1;
 	struct stat st;
 
-	if (fd < 0 && errno == ENOENT)
-		return err_set(e, ERR_NOT_FOUND,
-			       "local:%s: no such directory: %s", path, parent);
 	if (fd < 0)
-		return err_sys(e, "local:%s", path);
+		return say_unopened(c, parent, path, e);
 	dir_fd = confine_dir(c, fd, path, e);
 	if (dir_fd < 0)
 		return -1;
@@ -412,7 +457,7 @@ int copyroot_find(const struct copyroot *c, const char *path, bool follow_last,
 	size_t len = strlen(path);
 
 	if (fd < 0 && len > 0 && path[len - 1] == '/')
-		return err_sys(e, "local:%s", path);
+		return say_unopened(c, path, path, e);
 	if (fd < 0)
 		return find_last(c, path, ret, e);
 	p.dir_fd = confine_dir(c, fd, path, e);

@@ -256,6 +256,9 @@ int invoke_and_print(const struct invoke *v, const struct op *op,
 		}
 	} else if (op->result == OP_RESULT_TABLE && any_not_ok(result)) {
 		status = 1;
+	} else if (json_is_false(json_object_get(result, "ready"))) {
+		/* waited for, in vain */
+		status = err_exit_status(ERR_TIMEOUT);
 	}
 	if (invoke_print(v, op, result, e) != 0)
 		return -1;

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define STDERR_LEN (64 * 1024)
-
 static char *safe_path(const char *path)
 {
 	return alloc_printf("%s%s", *path == '/' ? "" : "./", path);
@@ -29,8 +27,8 @@ int copy_look_target(const struct copy_side *s, const char *path,
 	const char *const argv[] = {"sh", "-c", script, "sh", safe, NULL};
 	struct guest_exit how = {0};
 	struct buf out;
-	const struct guest_run run = {.argv = argv, .out = &out,
-				      .cancel_fd = s->cancel_fd};
+	const struct guest_run run = {
+		.argv = argv, .out = &out, .cancel_fd = s->cancel_fd};
 	int rc;
 
 	buf_init(&out, 64);
@@ -87,31 +85,29 @@ int copy_look_status(const struct copy_side *s, const char *dir,
 {
 	/* stat complains of each name that is not there: that is the answer */
 	static const char script[] =
-		"cd \"$1\" || exit 9\n"
+		"cd \"$1\" 2>/dev/null || { test -d \"$1\" && exit 8; exit 9; }\n"
 		"xargs -0 -r stat --printf '" COPYTEXT_STAT "' -- 2>/dev/null\n"
 		"exit 0\n";
 	autofree char *safe = safe_path(dir);
-	const char *const argv[] = {"env", "LC_ALL=C", "sh", "-c", script,
-				    "sh", safe, NULL};
+	const char *const argv[] = {"env",  "LC_ALL=C", "sh", "-c",
+				    script, "sh",	safe, NULL};
 	struct guest_exit how = {0};
-	struct buf out, said;
-	const struct guest_run run = {.argv = argv, .in = names->data,
-				      .in_len = names->len, .out = &out,
-				      .err = &said,
+	struct buf out;
+	const struct guest_run run = {.argv = argv,
+				      .in = names->data,
+				      .in_len = names->len,
+				      .out = &out,
 				      .cancel_fd = s->cancel_fd};
 	int rc;
 
 	buf_init(&out, answer_len(names));
-	buf_init(&said, STDERR_LEN);
 	rc = guest_run(s->guest, &run, s->deadline, &how, e);
-	if (rc == 0 && how.status != 0)
-		rc = err_set(e, strstr(said.data, "ermission denied")
-					? ERR_DENIED
-					: ERR_NOT_FOUND,
-			     "%s: %s: cannot be entered", s->vm, dir);
+	if (rc == 0 && how.status == 8)
+		rc = err_set(e, ERR_DENIED, "%s: permission denied", dir);
+	else if (rc == 0 && how.status != 0)
+		rc = err_set(e, ERR_NOT_FOUND, "%s: no such directory", dir);
 	if (rc == 0)
 		rc = take_answers(&out, fn, ctx, e);
 	buf_finish(&out);
-	buf_finish(&said);
 	return rc;
 }

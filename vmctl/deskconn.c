@@ -11,6 +11,8 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "vmctl/guest.h"
+#include "vmctl/registry.h"
+#include "vmctl/service.h"
 
 #include <string.h>
 
@@ -57,12 +59,24 @@ static void drop(void *state)
 	free(k);
 }
 
-static int not_up(const struct machine *m, struct err *e)
+/* No X server answers: will one? A VM that was made without a desktop may have
+ * got one since, so this is asked only now. */
+static int not_up(const struct deskconn_visit *v, struct err *e)
 {
+	const char *name = machine_name(v->machine);
+	struct vm_record r = {.desktop = true};
+
+	if (registry_get(call_service(v->call)->registry, name, &r, NULL) == 0)
+		vm_record_finish(&r);
+	if (!r.desktop)
+		return err_set(e, ERR_STATE,
+			       "%s has no desktop: it was made headless or "
+			       "from another image; commands and copies work",
+			       name);
 	return err_set(e, ERR_STATE,
 		       "the desktop of %s is not up yet: try again in some "
-		       "seconds (a headless VM has none)",
-		       machine_name(m));
+		       "seconds",
+		       name);
 }
 
 static int open_desktop(struct deskconn_visit *v, struct err *e)
@@ -77,20 +91,20 @@ static int open_desktop(struct deskconn_visit *v, struct err *e)
 	buf_init(&xauth, XAUTHORITY_LEN);
 	if (guest_read_file(g, XAUTHORITY, v->turn.deadline, &xauth, e) != 0) {
 		if (e->code == ERR_NOT_FOUND)
-			not_up(v->machine, e);
+			not_up(v, e);
 		goto out;
 	}
 	if (guest_open_unix(g, X_SOCKET, v->turn.deadline, &config.fd, e) !=
 	    0) {
 		if (e->code == ERR_STATE || e->code == ERR_NOT_FOUND)
-			not_up(v->machine, e);
+			not_up(v, e);
 		goto out;
 	}
 	config.xauth = xauth.data;
 	config.xauth_len = xauth.len;
 	rc = desktop_open(&config, v->turn.deadline, &v->conn->desktop, e);
 	if (rc != 0 && e->code == ERR_NOT_FOUND)
-		not_up(v->machine, e);
+		not_up(v, e);
 out:
 	buf_finish(&xauth);
 	return rc;

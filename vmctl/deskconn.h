@@ -5,8 +5,8 @@
  * Shapes:  deskconn_enter() … deskconn_leave() bracket what is done; the lock
  *          in between orders input. The connection stays open after.
  *          Per client it is remembered at which size it last saw the desktop.
- * Errors:  ERR_STATE "the desktop of NAME is not up yet …"; those of
- *          machines.h, guest.h and desktop.h.
+ * Errors:  ERR_STATE "the desktop of NAME is not up yet …", "NAME has no
+ *          desktop …"; those of machines.h, guest.h and desktop.h.
  * Threads: any; the machine's desktop lock is held in between.
  */
 #ifndef VMCTL_DESKCONN_H

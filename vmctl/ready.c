@@ -28,7 +28,8 @@
 /* how often libvirt is asked whether the machine still lives */
 #define STATE_EVERY_MS 3000
 #define CONSOLE_TAIL_LEN 2048
-/* guest/layers/desktop: made once the window manager answers */
+/* guest/layers/desktop: made once the window manager answers; it stays when
+ * that ends, so its unit is asked as well */
 #define DESKTOP_UP "/run/user/1000/boxery-vnc/desktop-up"
 /* what sshd says first, before it knows anything of us */
 #define BANNER "SSH-"
@@ -49,7 +50,8 @@ static void show(struct wait *w, const char *what)
 	call_progress(w->call, seconds, 0, "%s", what);
 }
 
-/* -- the console ------------------------------------------------------------- */
+/* -- the console -------------------------------------------------------------
+ */
 
 /* The last line that has words, of bytes that the guest wrote. */
 static char *last_words(const struct wait *w)
@@ -89,7 +91,8 @@ static int fail(struct wait *w, const struct err *why, struct err *e)
 		       words ? words : "");
 }
 
-/* -- the machine ------------------------------------------------------------- */
+/* -- the machine -------------------------------------------------------------
+ */
 
 static int check_alive(struct wait *w, struct err *e)
 {
@@ -116,10 +119,9 @@ static int check_alive(struct wait *w, struct err *e)
 static bool port_speaks(const struct wait *w)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(22)};
-	autoclose int fd = socket(
-		AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct deadline d =
-		deadline_min(deadline_in_ms(PROBE_MS), w->deadline);
+	autoclose int fd =
+		socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct deadline d = deadline_min(deadline_in_ms(PROBE_MS), w->deadline);
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 	char banner[sizeof(BANNER) - 1];
 	int error = 0;
@@ -149,7 +151,8 @@ static int wait_port(struct wait *w, struct err *e)
 	return 0;
 }
 
-/* -- the guest --------------------------------------------------------------- */
+/* -- the guest ---------------------------------------------------------------
+ */
 
 /* An sshd that is just starting, or a busy host, may break a handshake. */
 static bool may_pass(const struct err *e)
@@ -182,7 +185,9 @@ static int wait_desktop(struct wait *w, struct guest *g, struct err *e)
 	static const char *const argv[] = {
 		"sh", "-c",
 		"for i in 1 2 3 4 5 6 7 8 9 10; do"
-		" test -e " DESKTOP_UP " && exit 0; sleep 0.5; done; exit 1",
+		" test -e " DESKTOP_UP " &&"
+		" systemctl -q is-active boxery-desktop && exit 0;"
+		" sleep 0.5; done; exit 1",
 		NULL};
 
 	while (w->v->desktop) {
@@ -208,8 +213,8 @@ static int wait_all(struct wait *w, struct err *e)
 {
 	struct guest *g;
 
-	if (wait_port(w, e) ||
-	    machine_guest_booting(w->machine, &g, e) || wait_ssh(w, g, e))
+	if (wait_port(w, e) || machine_guest_booting(w->machine, &g, e) ||
+	    wait_ssh(w, g, e))
 		return -1;
 	return wait_desktop(w, g, e);
 }

@@ -71,6 +71,7 @@ head -1 "$tmp/out" | grep -q '^NAME  *STATE' || fail "no table"
 [ "$("$boxery" ls --json | python3 -c 'import json,sys
 print(len(json.load(sys.stdin)["rows"]))')" = 2 ] || fail "no JSON"
 [ "$("$boxery" completion vms | tr '\n' ' ')" = 'demo other ' ] || fail "names"
+status wait --vm other; expect 8 "wait in vain"
 status doctor; expect 1 "doctor with something wrong"
 
 step "run gives the command's streams and its status"

@@ -231,7 +231,7 @@ while read -r from to text; do
 	refused "$from to $to" "$text"
 done <<- END
 	a new/ no such directory
-	a no/such/dir cannot be entered
+	a no/such/dir no such directory
 	sub file not a directory
 	a file/ no such directory
 	a full a directory is in the way

@@ -167,6 +167,23 @@ say "start to ready: $((SECONDS - t)) s"
 expect 'the key stays' "$pin" "$(field "$(ask vm_info '{"vm":"demo"}')" host_key)"
 expect 'ssh again' agent "$(in_guest id -un)"
 
+# ---- the desktop is not there, for now or at all ----
+in_guest sudo systemctl stop boxery-vnc
+refuse state 'is not up yet' ask vm_screenshot '{"vm":"demo"}'
+[[ $(ask vm_wait '{"vm":"demo","seconds":3}') == *'"ready":false'* ]] ||
+	bad 'ready without a desktop'
+set_desktop() {
+	python3 -c 'import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+	db.execute("UPDATE vm SET desktop = ?", (sys.argv[2],))' \
+		"$BOXERY_HOME/state/boxery.db" "$1"
+}
+set_desktop 0
+refuse state 'demo has no desktop' ask vm_key '{"vm":"demo","keys":"a"}'
+set_desktop 1
+in_guest sudo systemctl start boxery-vnc
+wait_for 60 'the desktop comes back' ask vm_screenshot '{"vm":"demo"}'
+
 # ---- off, and removed ----
 t=$SECONDS
 check 'stop' agent vm_stop '{"vm":"demo"}'

@@ -4,7 +4,8 @@
  *   guest.c          the interface: callers' side of every exchange
  *   guest_thread.c   the I/O thread: one poll(2) over everything
  *   guest_session.c  one ssh connection: connect, host key, login, liveness
- *   guest_channel.c  one channel and the fds it is pumped to
+ *   guest_channel.c  one channel, from opening to forgetting
+ *   guest_pump.c     its bytes, between libssh and local fds
  *   guest_quote.c    argv as a command line (pure)
  *   guest_sftp.c     file operations, on the caller's thread
  *   guest_wire.c     SFTP packets, encoded and parsed (pure)

@@ -402,8 +402,10 @@ static void read_some(struct guest_session *s)
 {
 	const int on = 1;
 	uint64_t before, start = s->counter->in_bytes;
+	/* libssh cannot write without reading too, but not more than this */
+	int steps = s->paused ? 1 : READ_STEPS_COUNT;
 
-	for (int i = 0; i < READ_STEPS_COUNT && !s->tainted; i++) {
+	for (int i = 0; i < steps && !s->tainted; i++) {
 		before = s->counter->in_bytes;
 		ssh_execute_message_callbacks(s->ssh);
 		if (s->counter->in_bytes - before < READ_STEP_LEN)

@@ -17,10 +17,18 @@ fi
 dir=$(mktemp -d /tmp/boxery-guest-XXXXXX)
 chmod 755 "$dir"
 pids=()
+# A server and what it forked, stopped or not.
+kill_tree() {
+	local pid
+	for pid in $(ps -o pid= --ppid "$1"); do
+		kill_tree "$pid"
+	done
+	kill -KILL "$1" 2> /dev/null || true
+}
 finish() {
 	local pid
 	for pid in "${pids[@]}"; do
-		kill -KILL "$pid" 2> /dev/null || true
+		kill_tree "$pid"
 		wait "$pid" 2> /dev/null || true
 	done
 	rm -rf "$dir"
@@ -57,7 +65,8 @@ start_sshd() {
 			'PasswordAuthentication no' 'StrictModes no' \
 			"PidFile none" 'LogLevel DEBUG1' 'MaxStartups 100' \
 			'Subsystem sftp internal-sftp' "$@" > "$dir/$name.conf"
-		/usr/sbin/sshd -D -f "$dir/$name.conf" -E "$dir/$name.log" &
+		/usr/sbin/sshd -D -f "$dir/$name.conf" -E "$dir/$name.log" \
+			> /dev/null 2>&1 &
 		server=$!
 		for _ in $(seq 50); do
 			grep -q 'Server listening' "$dir/$name.log" \

@@ -17,6 +17,8 @@
 
 #define MIB (1 << 20)
 #define SOON deadline_in_ms(30000)
+/* what takes a moment may take this long on a busy machine, but not SOON */
+#define LATE_MS 15000
 #define SH(text) ((const char *[]){"sh", "-c", text, NULL})
 
 /* Run, both streams collected (at most 64 MiB). */
@@ -484,7 +486,7 @@ static void lost(struct guest *g)
 	CHECK(pthread_create(&killer, NULL, kill_later, (void *)pid) == 0);
 	CHECK_FAILS(guest_run(g, &r, SOON, &x, &e), &e, ERR_UNAVAILABLE,
 		    "connection to testvm was lost");
-	CHECK(tool_now_ms() - begun_ms < 3000);
+	CHECK(tool_now_ms() - begun_ms < LATE_MS);
 	pthread_join(killer, NULL);
 	CHECK(strcmp(say(g, "echo back"), "back\n") == 0);
 
@@ -511,7 +513,7 @@ static void stopped(struct guest *g)
 		    ERR_TIMEOUT, "testvm: timed out after 1 s");
 	CHECK_FAILS(guest_lstat(g, "/", deadline_in_ms(1000), &st, &e), &e,
 		    ERR_TIMEOUT, "timed out");
-	CHECK(tool_now_ms() - begun_ms < 3000);
+	CHECK(tool_now_ms() - begun_ms < LATE_MS);
 	CHECK(kill((pid_t)pid, SIGCONT) == 0);
 	CHECK(strcmp(say(g, "echo back"), "back\n") == 0);
 	CHECK_OK(guest_lstat(g, "/", SOON, &st, &e), &e);
@@ -532,7 +534,7 @@ static void silent(struct guest *g)
 		    ERR_TIMEOUT, "timed out");
 	r.cancel_fd = cancel_fd;
 	CHECK_FAILS(guest_run(g, &r, SOON, &x, &e), &e, ERR_CANCELLED, "");
-	CHECK(tool_now_ms() - begun_ms < 4000);
+	CHECK(tool_now_ms() - begun_ms < LATE_MS);
 	close(cancel_fd);
 }
 

@@ -138,55 +138,57 @@ int x11_sync(struct x11 *x, struct err *e)
 
 /* ---- opening ---- */
 
-static int find_extension(struct x11 *x, xcb_extension_t *ext, bool *ret,
-			  struct err *e)
+/* What is kept of an extension is copied here: on a broken connection
+ * libxcb's own record is gone. */
+struct extension {
+	bool present;
+	uint8_t first_event;
+};
+
+static int find_extension(struct x11 *x, xcb_extension_t *id,
+			  struct extension *ret, struct err *e)
 {
 	const xcb_query_extension_reply_t *r;
 
 	if (x11_expect(x, X11_REPLY_LEN, e) != 0)
 		return -1;
-	r = xcb_get_extension_data(x->c, ext);
+	r = xcb_get_extension_data(x->c, id);
 	x->sent++;
 	if (x11_broken(x))
 		return xgate_error(x->gate, e);
-	*ret = r && r->present;
+	*ret = (struct extension){0};
+	if (r && r->present)
+		*ret = (struct extension){true, r->first_event};
 	return 0;
 }
 
-static int need_extensions(struct x11 *x, struct err *e)
+static int find_extensions(struct x11 *x, struct err *e)
 {
 	static const struct {
-		xcb_extension_t *ext;
+		xcb_extension_t *id;
 		const char *name;
 	} needed[] = {
 		{&xcb_test_id, "XTEST"},
 		{&xcb_xfixes_id, "XFIXES"},
 		{&xcb_xkb_id, "XKEYBOARD"},
 	};
+	struct extension found;
 
 	for (size_t i = 0; i < ARRAY_COUNT(needed); i++) {
-		bool present;
-
-		if (find_extension(x, needed[i].ext, &present, e) != 0)
+		if (find_extension(x, needed[i].id, &found, e) != 0)
 			return -1;
-		if (!present)
+		if (!found.present)
 			return err_set(e, ERR_STATE,
 				       "the guest's X server lacks the %s "
 				       "extension",
 				       needed[i].name);
 	}
-	return 0;
-}
-
-/* The one id we need; generated once, because ids run out. */
-static int find_damage(struct x11 *x, struct err *e)
-{
-	bool present;
-
-	if (find_extension(x, &xcb_damage_id, &present, e) != 0)
+	if (find_extension(x, &xcb_damage_id, &found, e) != 0)
 		return -1;
-	if (present)
+	/* the one id we need is generated once, because ids run out */
+	if (found.present)
 		x->damage = xcb_generate_id(x->c);
+	x->damage_event = found.first_event + XCB_DAMAGE_NOTIFY;
 	return 0;
 }
 
@@ -241,9 +243,8 @@ static int intern_atoms(struct x11 *x, struct err *e)
 
 static int start(struct x11 *x, struct err *e)
 {
-	if (need_extensions(x, e) != 0 || find_damage(x, e) != 0 ||
-	    use_versions(x, e) != 0 || intern_atoms(x, e) != 0 ||
-	    x11_keyboard_open(x, e) != 0)
+	if (find_extensions(x, e) != 0 || use_versions(x, e) != 0 ||
+	    intern_atoms(x, e) != 0 || x11_keyboard_open(x, e) != 0)
 		return -1;
 	return x11_sync(x, e);
 }

@@ -36,6 +36,7 @@ struct x11 {
 	uint64_t sent;	 /* number of the last request */
 	bool failed;	 /* the server answered against the protocol */
 	uint32_t damage; /* an id for a DAMAGE object; 0: no such extension */
+	uint8_t damage_event;  /* the kind of its events */
 	uint16_t xtest_device; /* XTEST's keyboard, as XKB names it */
 	uint32_t atoms[X11_ATOM_COUNT];
 	uint32_t pings; /* counted, to tell answers apart */

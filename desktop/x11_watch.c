@@ -227,10 +227,7 @@ int x11_ping(struct x11 *x, unsigned timeout_ms, enum x11_pong *ret,
 
 static void watch_damage(struct x11 *x)
 {
-	uint8_t first =
-		xcb_get_extension_data(x->c, &xcb_damage_id)->first_event;
-
-	xgate_allow_event(x->gate, first + XCB_DAMAGE_NOTIFY);
+	xgate_allow_event(x->gate, x->damage_event);
 	x11_sent(x, xcb_damage_create(x->c, x->damage, x->setup.root,
 				      XCB_DAMAGE_REPORT_LEVEL_NON_EMPTY)
 			    .sequence);

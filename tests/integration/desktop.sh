@@ -495,7 +495,7 @@ hostile() { # LIE N
 		2> "$x.err" &
 	server=$!
 	await test -S "$x" || fail "xhostile does not start: $(cat "$x.err")"
-	out=$(printf '%s\n' "shot $x.png" "click 5 5 1 1 ctrl" \
+	out=$(printf '%s\n' "shot $x.png" "settled $x.png" "click 5 5 1 1 ctrl" \
 		"type $tmp/hostile.text" "key 1 ctrl+c" |
 		timeout 60 "$asan/desktop_drive" "$x" "$XAUTHORITY" 57 400 \
 			2>&1) || rc=$?
@@ -518,16 +518,16 @@ hostile_servers() {
 	xauth -q add ":57" . 00112233445566778899aabbccddeeff 2> /dev/null
 	printf 'aé中😀b' > "$tmp/hostile.text"
 	{
-		for n in 0 1 4 7 8 9 20 {39..60}; do
+		for n in 0 1 4 7 8 9 20 {39..64}; do
 			for lie in close huge wrap more less error ahead \
 				behind twice; do
 				echo "$lie $n"
 			done
 		done
 		# these take the whole of their time
-		for n in 0 5 39 41 44 50; do
-			for lie in stall half drip events messages generic \
-				errors junk; do
+		for n in 0 5 41 43 46 50; do
+			for lie in stall half drip events messages damage \
+				generic errors junk; do
 				echo "$lie $n"
 			done
 		done

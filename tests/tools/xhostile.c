@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "desktop/wire.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,7 +20,7 @@
 #define SIDE_PX 256
 #define SETUP_FILE "tests/fuzz/corpus/xsetup/xvnc"
 
-enum { XTEST = 130, XFIXES, XKB };
+enum { XTEST = 130, XFIXES, XKB, DAMAGE, DAMAGE_EVENT = 91 };
 
 struct server {
 	int fd;
@@ -127,6 +128,8 @@ static void tell_lie(struct server *s)
 		flood(s, 34, 0);
 	else if (strcmp(l, "messages") == 0)
 		flood(s, 33, 0);
+	else if (strcmp(l, "damage") == 0)
+		flood(s, DAMAGE_EVENT, 0);
 	else if (strcmp(l, "generic") == 0)
 		flood(s, 35, 1000000);
 	else if (strcmp(l, "errors") == 0)
@@ -175,6 +178,20 @@ static void answer_map(struct server *s)
 	reply(s, f, s->map + 32, s->map_len - 32);
 }
 
+static uint8_t extension_code(const uint8_t *q, size_t len)
+{
+	static const struct {
+		const char *start;
+		uint8_t code;
+	} codes[] = {{"XT", XTEST}, {"XF", XFIXES}, {"XK", XKB}};
+
+	for (size_t i = 0; len > 10 && i < ARRAY_COUNT(codes); i++) {
+		if (memcmp(q + 8, codes[i].start, 2) == 0)
+			return codes[i].code;
+	}
+	return DAMAGE;
+}
+
 static void answer_core(struct server *s, const uint8_t *q, size_t len)
 {
 	static uint8_t zeros[248 * 4];
@@ -199,9 +216,8 @@ static void answer_core(struct server *s, const uint8_t *q, size_t len)
 		break;
 	case 98: /* QueryExtension */
 		f[7] = 1;
-		f[8] = len > 9 && memcmp(q + 8, "XT", 2) == 0	? XTEST
-		       : len > 9 && memcmp(q + 8, "XF", 2) == 0 ? XFIXES
-								: XKB;
+		f[8] = extension_code(q, len);
+		f[9] = DAMAGE_EVENT;
 		reply(s, f, NULL, 0);
 		break;
 	case 101: /* GetKeyboardMapping */
@@ -219,6 +235,13 @@ static void answer_core(struct server *s, const uint8_t *q, size_t len)
 	}
 }
 
+/* FakeInput; LatchLockState, SetMap; Create, Destroy, Subtract */
+static bool has_no_reply(const uint8_t *q)
+{
+	return q[0] == XTEST || (q[0] == DAMAGE && q[1] != 0) ||
+	       (q[0] == XKB && (q[1] == 5 || q[1] == 9));
+}
+
 static void answer_extension(struct server *s, const uint8_t *q)
 {
 	static const uint8_t pixel[4] = {1, 2, 3, 255};
@@ -231,7 +254,7 @@ static void answer_extension(struct server *s, const uint8_t *q)
 		answer_map(s);
 	} else if (q[0] == XKB && q[1] == 24) { /* GetDeviceInfo */
 		reply(s, f, "\0\0\0", 4);
-	} else if (q[0] != XTEST && !(q[0] == XKB && q[1] == 5)) {
+	} else if (!has_no_reply(q)) {
 		f[0] = q[0] == XKB && q[1] == 0;
 		reply(s, f, NULL, 0);
 	}

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 mode=${MODE:-release}
 tools=$PWD/build/$mode/tools
-make -s MODE="$mode" "build/$mode/tools/guest_"{drive,files}
+make -s MODE="$mode" "build/$mode/tools/guest_"{drive,files,sockets}
 
 if [ "$(id -u)" = 0 ] && [ -z "${GUEST_TEST_INSIDE:-}" ]; then
 	GUEST_TEST_INSIDE=1 exec unshare -m --propagation private -- \
@@ -105,7 +105,7 @@ for scenario in exits streams words flood slow-reader parallel warm idle \
 	lost stopped moved ending background; do
 	drive $scenario
 done
-drive sockets "$dir/echo.sock"
+run guest_sockets "$dir/echo.sock"
 run guest_files "$dir/home"
 
 # keys are exchanged anew every 2 MiB: nothing may be lost or stall
@@ -113,7 +113,7 @@ start_sshd rekey "HostKey $dir/host" 'RekeyLimit 2M'
 for scenario in streams flood slow-reader; do
 	GUEST_PORT=$port drive $scenario
 done
-GUEST_PORT=$port drive sockets "$dir/echo-rekey.sock"
+GUEST_PORT=$port run guest_sockets "$dir/echo-rekey.sock"
 [ "$(grep -c 'rekeying in progress\|SSH2_MSG_KEXINIT received' \
 	"$dir/rekey.log")" -gt 20 ] || {
 	echo 'FAIL  the keys were not exchanged anew' >&2

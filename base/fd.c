@@ -275,3 +275,17 @@ int fd_peer_uid(int fd, uid_t *ret_uid, struct err *e)
 	*ret_uid = cred.uid;
 	return 0;
 }
+
+int fd_fill_std(struct err *e)
+{
+	int fd;
+
+	/* the lowest that is free is what one gets */
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd < 0)
+			return err_sys(e, "/dev/null");
+	} while (fd <= STDERR_FILENO);
+	close(fd);
+	return 0;
+}

@@ -37,4 +37,8 @@ int fd_unix_connect(const char *path, struct err *e)
 int fd_peer_uid(int fd, uid_t *ret_uid, struct err *e)
 	__attribute__((warn_unused_result));
 
+/* For main(), first of all: /dev/null for what of stdin, stdout and stderr the
+ * starter closed, or the next file opened would be taken for it. */
+int fd_fill_std(struct err *e) __attribute__((warn_unused_result));
+
 #endif

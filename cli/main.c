@@ -191,6 +191,8 @@ int main(int argc, char *argv[])
 	/* no thread ever runs: NOLINTNEXTLINE(concurrency-mt-unsafe) */
 	(void)setlocale(LC_CTYPE, "");
 	log_init("boxery", LOG_WARN);
+	if (fd_fill_std(&e) != 0)
+		return fail(&e);
 	argc--;
 	argv++;
 	used = argv_parse_front(argc, argv, &front, &e);

@@ -3,6 +3,7 @@
  * clients start several and kill them at will, so all state is the service's,
  * and the service is asked for nothing until the first tool is called.
  */
+#include "base/fd.h"
 #include "base/home.h"
 #include "base/log.h"
 #include "base/version.h"
@@ -110,7 +111,7 @@ int main(int argc, char *argv[])
 	int rc = 0;
 
 	log_init("boxery-mcp", LOG_WARN);
-	if (parse(argc, argv, &s, &e) != 0) {
+	if (fd_fill_std(&e) != 0 || parse(argc, argv, &s, &e) != 0) {
 		fprintf(stderr, "boxery-mcp: %s\n", err_msg(&e));
 		return err_exit_status(e.code);
 	}

@@ -185,6 +185,18 @@ static int serve_here(struct running *r, struct err *e)
 /* ---- serve
  * ------------------------------------------------------------------- */
 
+/* What our starter had open (a lock, a pipe that somebody reads to its end)
+ * must not stay so for as long as the service lives. */
+static int close_others(int keep_fd)
+{
+	const unsigned first = STDERR_FILENO + 1;
+	unsigned keep = (unsigned)keep_fd;
+
+	if (keep > first && close_range(first, keep - 1, 0) != 0)
+		return -1;
+	return close_range(keep + 1, ~0U, 0);
+}
+
 /* The background service's own start: nothing of ours stays with it. */
 static int become_background(struct running *r, struct err *e)
 {
@@ -195,6 +207,8 @@ static int become_background(struct running *r, struct err *e)
 	    dup2(null_fd, STDOUT_FILENO) < 0 || chdir("/") != 0)
 		return err_sys(e, "going to the background");
 	close(null_fd);
+	if (close_others(r->ready_fd) != 0)
+		return err_sys(e, "closing what was open");
 	r->log_path = path_join(r->service.home.state, "host.log");
 	return 0;
 }
@@ -307,6 +321,8 @@ int main(int argc, char *argv[])
 	int status;
 
 	log_init("boxery-host", LOG_INFO);
+	if (fd_fill_std(&e) != 0)
+		return fail(&e);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
 		printf("boxery-host %s\n", version_string());
 		return 0;

@@ -102,6 +102,15 @@ rc=0; "$host" serve > "$tmp/out" 2>&1 || rc=$?
 grep -q "runs already (pid $p)" "$tmp/out" || fail "$(cat "$tmp/out")"
 [ "$(pid_of)" = "$p" ] || fail "the first one suffered"
 
+step "what its starter had open is not kept open"
+"$boxery" service stop -q > /dev/null
+( exec 9> "$tmp/held" 0<&-; "$host" serve --background )
+p=$(pid_of)
+for fd in /proc/"$p"/fd/*; do
+	[ "$(readlink "$fd")" != "$tmp/held" ] || fail "$fd is the starter's"
+done
+[ "$(readlink /proc/"$p"/fd/0)" = /dev/null ] || fail "no standard input"
+
 step "another user is refused, even past the file's mode"
 chmod 711 "$BOXERY_HOME" "$BOXERY_HOME/run"; chmod 666 "$socket"
 if [ "$(id -u)" = 0 ]; then

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SOON deadline_in_ms(10000)
@@ -292,7 +293,32 @@ static void socket_paths_have_107_bytes(void **state)
 	assert_fails(fd, &e, ERR_INVALID, "");
 }
 
+/* Started with its streams closed, a program must not write its output into
+ * the next file that it opens. */
+static void closed_streams_are_filled(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		struct err e = {0};
+		int fd;
+
+		close(0);
+		close(2);
+		if (fd_fill_std(&e) != 0 || fcntl(0, F_GETFL) < 0 ||
+		    fcntl(2, F_GETFL) < 0)
+			_exit(1);
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		_exit(fd > 2 ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(closed_streams_are_filled),
 	cmocka_unit_test(whole_transfers),
 	cmocka_unit_test(short_read_is_no_success),
 	cmocka_unit_test(deadlines_hold),

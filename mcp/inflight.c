@@ -21,6 +21,7 @@ struct inflight {
 	pthread_mutex_t lock;
 	struct inflight_call *calls;
 	unsigned count;
+	unsigned open_count; /* of them, those not settled */
 	int ended_fd;
 };
 
@@ -89,7 +90,7 @@ int inflight_begin(struct inflight *f, const json_t *id,
 	if (find(f, id)) {
 		rc = err_set(e, ERR_EXISTS,
 			     "id: a request with this id is not answered yet");
-	} else if (f->count >= LIMIT_CALLS_PER_CLIENT_COUNT) {
+	} else if (f->open_count >= LIMIT_CALLS_PER_CLIENT_COUNT) {
 		rc = err_set(e, ERR_LIMIT,
 			     "%d calls are under way: wait for some to end",
 			     LIMIT_CALLS_PER_CLIENT_COUNT);
@@ -97,6 +98,7 @@ int inflight_begin(struct inflight *f, const json_t *id,
 		c->next = f->calls;
 		f->calls = c;
 		f->count++;
+		f->open_count++;
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (rc != 0)
@@ -112,6 +114,7 @@ bool inflight_settle(struct inflight *f, struct inflight_call *c)
 
 	pthread_mutex_lock(&f->lock);
 	c->settled = true;
+	f->open_count--;
 	first = !atomic_load(&c->cancelled);
 	pthread_mutex_unlock(&f->lock);
 	return first;
@@ -126,6 +129,8 @@ void inflight_end(struct inflight *f, struct inflight_call *c)
 		at = &(*at)->next;
 	*at = c->next;
 	f->count--;
+	if (!c->settled)
+		f->open_count--;
 	/* inside the lock: who sees a count of 0 may free f */
 	signal_fd(f->ended_fd);
 	pthread_mutex_unlock(&f->lock);

@@ -1,6 +1,8 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is for who sources it
 # Sourced by benches against a local sshd: starts one on 127.0.0.1 and sets
-# $dir, $port and the variables of tests/tools/guest_tool.h; ends it on exit.
+# $dir, $port and the variables of tests/tools/guest_tool.h; ends it on exit. A
+# shell below the first level (SHLVL) reads no ~/.bashrc, whose time is no figure
+# of ours.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 make -s all tools > /dev/null
@@ -21,7 +23,8 @@ port=$((21000 + RANDOM % 10000))
 printf '%s\n' "Port $port" 'ListenAddress 127.0.0.1' "HostKey $dir/host" \
 	"AuthorizedKeysFile $dir/authorized" 'UsePAM no' 'StrictModes no' \
 	'PermitRootLogin prohibit-password' 'PasswordAuthentication no' \
-	'PidFile none' 'Subsystem sftp internal-sftp' > "$dir/sshd.conf"
+	'PidFile none' 'Subsystem sftp internal-sftp' \
+	'SetEnv SHLVL=1' > "$dir/sshd.conf"
 /usr/sbin/sshd -D -f "$dir/sshd.conf" -E "$dir/sshd.log" &
 sshd=$!
 echo "[127.0.0.1]:$port $(cat "$dir/host.pub")" > "$dir/known_hosts"

@@ -22,7 +22,6 @@
 #include "vmctl/hostkey.h"
 #include "vmctl/registry.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +44,8 @@ struct machine {
 	struct guest **dead;
 	size_t dead_count;
 	int64_t running_until_ms;
-	pthread_mutex_t desktop_lock;
+	bool desktop_taken;
+	pthread_cond_t desktop_free;
 	struct machine_desktop desktop;
 };
 
@@ -81,7 +81,7 @@ static void free_machine(struct machine *m)
 		guest_free(m->dead[i]);
 	free(m->dead);
 	pthread_mutex_destroy(&m->lock);
-	pthread_mutex_destroy(&m->desktop_lock);
+	pthread_cond_destroy(&m->desktop_free);
 	free(m);
 }
 
@@ -109,11 +109,15 @@ void machines_free(struct machines *m)
 static struct machine *new_machine(struct machines *all, const char *name)
 {
 	struct machine *m = ALLOC_NEW(struct machine);
+	pthread_condattr_t attr;
 
 	m->all = all;
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_mutex_init(&m->desktop_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->desktop_free, &attr);
+	pthread_condattr_destroy(&attr);
 	return m;
 }
 
@@ -450,21 +454,25 @@ struct machine_desktop *machine_desktop_lock(struct machine *m,
 					     struct deadline d, struct err *e)
 {
 	struct timespec until = deadline_timespec(d);
-	int rc = pthread_mutex_clocklock(&m->desktop_lock, CLOCK_MONOTONIC,
-					 &until);
+	bool mine;
 
-	if (rc == 0)
+	pthread_mutex_lock(&m->lock);
+	while (m->desktop_taken && !deadline_passed(d))
+		pthread_cond_timedwait(&m->desktop_free, &m->lock, &until);
+	mine = !m->desktop_taken;
+	m->desktop_taken = true;
+	pthread_mutex_unlock(&m->lock);
+	if (mine)
 		return &m->desktop;
-	if (rc == ETIMEDOUT)
-		err_set(e, ERR_TIMEOUT,
-			"the desktop of %s is busy with another call", m->name);
-	else
-		err_set(e, ERR_INTERNAL, "the desktop's lock of %s: error %d",
-			m->name, rc);
+	err_set(e, ERR_TIMEOUT, "the desktop of %s is busy with another call",
+		m->name);
 	return NULL;
 }
 
 void machine_desktop_unlock(struct machine *m)
 {
-	pthread_mutex_unlock(&m->desktop_lock);
+	pthread_mutex_lock(&m->lock);
+	m->desktop_taken = false;
+	pthread_cond_signal(&m->desktop_free);
+	pthread_mutex_unlock(&m->lock);
 }

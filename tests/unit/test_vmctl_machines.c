@@ -68,6 +68,37 @@ static void test_shared(void **state)
 	machines_free(all);
 }
 
+static void *unlock_soon(void *arg)
+{
+	deadline_sleep_ms(50);
+	machine_desktop_unlock(arg);
+	return NULL;
+}
+
+/* One at a time at a desktop; who waits too long is told. */
+static void test_desktop_turns(void **state)
+{
+	struct service s = {.guest_dir = NULL};
+	struct machines *all = machines_new(&s);
+	struct conn conn = {.refs = 1};
+	struct call call = {.conn = &conn};
+	struct machine *m;
+	struct err e = {0};
+	pthread_t thread;
+
+	(void)state;
+	assert_ok(machines_claim(all, &call, "demo", &m, &e), &e);
+	assert_non_null(machine_desktop_lock(m, deadline_in_ms(0), &e));
+	assert_null(machine_desktop_lock(m, deadline_in_ms(20), &e));
+	assert_fails(-1, &e, ERR_TIMEOUT, "busy with another call");
+	pthread_create(&thread, NULL, unlock_soon, m);
+	assert_non_null(machine_desktop_lock(m, deadline_in_ms(20000), &e));
+	pthread_join(thread, NULL);
+	machine_desktop_unlock(m);
+	machines_release(all, &call);
+	machines_free(all);
+}
+
 /* ---- what a removed VM leaves ---- */
 
 static int stop(struct backend *b, const char *name, bool force,
@@ -126,6 +157,7 @@ static void test_removed_leaves_no_output(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_unknown_names_do_not_add_up),
 	cmocka_unit_test(test_shared),
+	cmocka_unit_test(test_desktop_turns),
 	cmocka_unit_test(test_removed_leaves_no_output),
 };
 

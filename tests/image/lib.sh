@@ -123,6 +123,9 @@ vm_boot() {
 		"${seed[@]}" \
 		-netdev "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:$port-:22" \
 		-device virtio-net-pci,netdev=net,romfile= \
+		-device virtio-serial-pci \
+		-chardev "socket,id=ga,path=$dir/ga.sock,server=on,wait=off" \
+		-device virtserialport,chardev=ga,name=org.qemu.guest_agent.0 \
 		-device virtio-rng-pci -serial "file:$dir/serial.log" \
 		2>"$dir/qemu.log" &
 	qemu=$!

@@ -74,6 +74,9 @@ void image_sweep(const struct home *h);
 /* A new file, data/images/.import-XXXX, for bytes that arrive; its fd. */
 int image_import_open(const struct home *h, char **ret_path, struct err *e)
 	__attribute__((warn_unused_result));
+bool image_is_import(const char *id);
+/* Removes an imported image that no machine is made from any more. */
+void image_remove_import(const struct home *h, const char *id);
 struct image_import {
 	const char *path; /* that file, whole by now */
 	const char *name; /* what the person called it */

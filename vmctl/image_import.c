@@ -7,11 +7,13 @@
 #include "base/cleanup.h"
 #include "base/crypto.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "vmctl/datadir.h"
 #include "vmctl/image.h"
 #include "vmctl/overlay.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,26 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Built ones start with their layers' names, the base before all. */
+#define IMPORT "import-"
+
+bool image_is_import(const char *id)
+{
+	return strncmp(id, IMPORT, strlen(IMPORT)) == 0;
+}
+
+void image_remove_import(const struct home *h, const char *id)
+{
+	autofree char *path = alloc_printf("%s/images/%s.qcow2", h->data, id);
+	autofree char *record = alloc_printf("%s.json", path);
+
+	if (!image_is_import(id))
+		return;
+	if ((unlink(path) && errno != ENOENT) ||
+	    (unlink(record) && errno != ENOENT))
+		log_warn("%s is not removed: %m", path);
+}
 
 int image_import_open(const struct home *h, char **ret_path, struct err *e)
 {
@@ -90,8 +112,7 @@ static int write_record(const char *path, const char *name,
 }
 
 static int make_image(const struct home *h, const struct image_import *i,
-		      const struct inspected *in, const char *id,
-		      struct err *e)
+		      const struct inspected *in, const char *id, struct err *e)
 {
 	autofree char *part = alloc_printf("%s.qcow2", i->path);
 	autofree char *path = alloc_printf("%s/images/%s.qcow2", h->data, id);
@@ -117,7 +138,7 @@ static int import(const struct home *h, const struct image_import *i,
 
 	if (inspect(i->path, in.hex, &in.header, e))
 		return -1;
-	snprintf(id, sizeof(id), "import-%.32s", in.hex);
+	snprintf(id, sizeof(id), IMPORT "%.32s", in.hex);
 	if (image_get(h, id, ret, NULL) == 0)
 		return 0;
 	if (make_image(h, i, &in, id, e))

@@ -28,7 +28,8 @@
 /* a new overlay takes little, but a guest that boots writes at once */
 #define NEW_NEED_LEN ((uint64_t)1 << 30)
 
-/* -- the record -------------------------------------------------------------- */
+/* -- the record --------------------------------------------------------------
+ */
 
 static int fill_identity(struct vm_record *v, struct err *e)
 {
@@ -59,7 +60,8 @@ static int set_mac(const struct service *s, struct vm_record *v, struct err *e)
 	struct in_addr a;
 	uint32_t host;
 
-	if (crypto_sha256(s->home.instance, strlen(s->home.instance), digest, e))
+	if (crypto_sha256(s->home.instance, strlen(s->home.instance), digest,
+			  e))
 		return -1;
 	if (inet_pton(AF_INET, v->address, &a) != 1)
 		return err_set(e, ERR_INTERNAL, "%s is no address", v->address);
@@ -128,7 +130,8 @@ static int add_record(struct call *c, const struct image *image,
 	return registry_add(s->registry, v, limit, prepare, s, e);
 }
 
-/* -- its parts --------------------------------------------------------------- */
+/* -- its parts ---------------------------------------------------------------
+ */
 
 static int make_files(struct call *c, const struct image *image,
 		      const struct vm_record *v, struct err *e)
@@ -190,8 +193,7 @@ static void show_mode(struct call *c, const char *what)
 
 	(void)!s->backend->ops->accelerated(s->backend, &accelerated, NULL);
 	call_progress(c, 0, 0, "%s%s", what,
-		      accelerated ? ""
-				  : " (no KVM: emulated, which is slow)");
+		      accelerated ? "" : " (no KVM: emulated, which is slow)");
 }
 
 static int make(struct call *c, struct machine *m, const struct image *image,
@@ -212,7 +214,8 @@ static int make(struct call *c, struct machine *m, const struct image *image,
 	return 0;
 }
 
-/* -- whole operations -------------------------------------------------------- */
+/* -- whole operations --------------------------------------------------------
+ */
 
 static int check_new(struct service *s, const struct image *image,
 		     const struct vm_record *v, struct err *e)
@@ -255,8 +258,9 @@ int life_create(struct call *c, struct machine *m, const struct image *image,
 	if (life_remove(s, m, &undo) == 0)
 		return -1;
 	(void)!registry_set_phase(s->registry, v->name, VM_BROKEN, NULL);
-	return err_set(e, e->code, "%s; and what was made is still there (%s): "
-				   "boxery rm %s",
+	return err_set(e, e->code,
+		       "%s; and what was made is still there (%s): "
+		       "boxery rm %s",
 		       err_msg(e), err_msg(&undo), v->name);
 }
 
@@ -321,11 +325,20 @@ int life_start(struct call *c, struct machine *m, struct vm_record *v,
 	return ready_wait(c, m, v, deadline_in_ms(LIMIT_BOOT_MS), e);
 }
 
+void life_drop_import(struct service *s, const char *image)
+{
+	if (image_is_import(image) && !registry_image_used(s->registry, image))
+		image_remove_import(&s->home, image);
+}
+
 int life_remove(struct service *s, struct machine *m, struct err *e)
 {
 	const char *name = machine_name(m);
 	struct backend *b = s->backend;
+	struct vm_record v = {.image = ""};
 
+	if (registry_get(s->registry, name, &v, NULL) == 0)
+		vm_record_finish(&v);
 	if (registry_set_phase(s->registry, name, VM_REMOVING, e))
 		return -1;
 	machine_drop(m);
@@ -337,5 +350,6 @@ int life_remove(struct service *s, struct machine *m, struct err *e)
 	    registry_remove(s->registry, name, e))
 		return -1;
 	machine_forget(m);
+	life_drop_import(s, v.image);
 	return sshconfig_update(&s->home, s->registry, e);
 }

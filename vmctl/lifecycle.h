@@ -27,6 +27,8 @@ int life_create(struct call *c, struct machine *m, const struct image *image,
 /* Boots a machine that is off; goes on with one that is paused; then ready. */
 int life_start(struct call *c, struct machine *m, struct vm_record *v,
 	       struct err *e) __attribute__((warn_unused_result));
+/* An imported image goes with the last machine that was made from it. */
+void life_drop_import(struct service *s, const char *image);
 /* All of it, row last. Needs no row. */
 int life_remove(struct service *s, struct machine *m, struct err *e)
 	__attribute__((warn_unused_result));

@@ -104,7 +104,8 @@ void machines_free(struct machines *m)
 	free(m);
 }
 
-/* -- borrowing --------------------------------------------------------------- */
+/* -- borrowing ---------------------------------------------------------------
+ */
 
 static struct machine *new_machine(struct machines *all, const char *name)
 {
@@ -244,7 +245,8 @@ const char *machine_name(const struct machine *m)
 	return m->name;
 }
 
-/* -- one changing operation at a time ---------------------------------------- */
+/* -- one changing operation at a time ----------------------------------------
+ */
 
 int machine_lock(struct machine *m, const char *what, struct err *e)
 {
@@ -268,7 +270,8 @@ void machine_unlock(struct machine *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* -- the guest --------------------------------------------------------------- */
+/* -- the guest ---------------------------------------------------------------
+ */
 
 static int make_guest(struct machine *m, const struct vm_record *v,
 		      struct guest **ret, struct err *e)
@@ -378,6 +381,46 @@ static int check_running(struct machine *m, struct err *e)
 	return 0;
 }
 
+int machine_check_runs(struct machine *m, struct err *e)
+{
+	struct backend *b = m->all->service->backend;
+	enum machine_state state;
+	bool busy;
+
+	pthread_mutex_lock(&m->lock);
+	busy = m->busy[0];
+	pthread_mutex_unlock(&m->lock);
+	if (busy)
+		return 0;
+	if (b->ops->state(b, m->name, &state, e))
+		return -1;
+	return explain_state(m, state, e);
+}
+
+void machines_explain(struct machines *m, const struct call *c, struct err *e)
+{
+	struct machine *used[2]; /* a copy has two */
+	unsigned count = 0;
+
+	if (e->code != ERR_UNAVAILABLE && e->code != ERR_TIMEOUT)
+		return;
+	pthread_mutex_lock(&m->lock);
+	for (const struct use *u = m->uses; u; u = u->next) {
+		if (u->call == c && count < ARRAY_COUNT(used))
+			used[count++] = u->machine;
+	}
+	pthread_mutex_unlock(&m->lock);
+	for (unsigned i = 0; i < count; i++) {
+		struct err why = {0};
+
+		if (machine_check_runs(used[i], &why) &&
+		    why.code == ERR_STATE) {
+			*e = why;
+			return;
+		}
+	}
+}
+
 int machine_guest(struct machine *m, struct guest **ret, struct err *e)
 {
 	struct vm_record v;
@@ -406,7 +449,8 @@ int machine_guest_booting(struct machine *m, struct guest **ret, struct err *e)
 	return rc;
 }
 
-/* -- letting go -------------------------------------------------------------- */
+/* -- letting go --------------------------------------------------------------
+ */
 
 static void drop_desktop(struct machine *m)
 {
@@ -448,7 +492,8 @@ void machine_forget(struct machine *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* -- the desktop's slot ------------------------------------------------------ */
+/* -- the desktop's slot ------------------------------------------------------
+ */
 
 struct machine_desktop *machine_desktop_lock(struct machine *m,
 					     struct deadline d, struct err *e)

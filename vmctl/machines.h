@@ -37,6 +37,14 @@ int machines_claim(struct machines *m, const struct call *c, const char *name,
  * each. A NULL call of machines_get() (the service itself) borrows for ever.
  */
 void machines_release(struct machines *m, const struct call *c);
+/*
+ * c failed because a guest did not answer: where the machine went off meanwhile,
+ * that is the reason to give, so *e becomes it.
+ */
+void machines_explain(struct machines *m, const struct call *c, struct err *e);
+/* ERR_STATE when it does not run and nobody is at work on it. */
+int machine_check_runs(struct machine *m, struct err *e)
+	__attribute__((warn_unused_result));
 /* One changing operation: `what` is shown to others as "busy with WHAT". */
 int machine_lock(struct machine *m, const char *what, struct err *e)
 	__attribute__((warn_unused_result));

@@ -106,7 +106,8 @@ static int wait_ready(struct call *c, const char *vm, struct deadline d,
 	if (machines_get(s->machines, c, vm, &m, e) != 0 ||
 	    registry_get(s->registry, vm, &v, e) != 0)
 		return -1;
-	ready = ready_wait(c, m, &v, d, &why) == 0;
+	ready = (v.phase != VM_READY || machine_check_runs(m, &why) == 0) &&
+		ready_wait(c, m, &v, d, &why) == 0;
 	vm_record_finish(&v);
 	if (!ready && why.code != ERR_TIMEOUT) {
 		*e = why;

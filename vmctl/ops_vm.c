@@ -341,6 +341,8 @@ int op_vm_new(struct call *c, const json_t *args, json_t **ret_result,
 		rc = life_create(c, m, &image, &v, e);
 	if (rc == 0)
 		rc = get_info(s, name, ret_result, e);
+	if (rc)
+		life_drop_import(s, image.id);
 	machine_unlock(m);
 	image_finish(&image);
 	vm_record_finish(&v);

@@ -28,8 +28,8 @@ const char *const registry_migrations[] = {
 	NULL,
 };
 
-#define COLUMNS                                                                \
-	"name, phase, uuid, mac, address, owner, shape, cpus, memory_len, "    \
+#define COLUMNS                                                             \
+	"name, phase, uuid, mac, address, owner, shape, cpus, memory_len, " \
 	"disk_len, image, layers, desktop, created_s"
 
 static const char *const phases[] = {
@@ -73,10 +73,11 @@ void registry_free(struct registry *r)
 	free(r);
 }
 
-/* -- rows -------------------------------------------------------------------- */
+/* -- rows --------------------------------------------------------------------
+ */
 
-#define TAKE_TEXT(row, at, member)                                             \
-	snprintf(member, sizeof(member), "%s",                                 \
+#define TAKE_TEXT(row, at, member)             \
+	snprintf(member, sizeof(member), "%s", \
 		 (const char *)sqlite3_column_text(row, at))
 
 static void take_row(sqlite3_stmt *row, struct vm_record *v)
@@ -165,7 +166,8 @@ static int take_count(sqlite3_stmt *row, void *ctx, struct err *e)
 	return 0;
 }
 
-/* -- changes ----------------------------------------------------------------- */
+/* -- changes -----------------------------------------------------------------
+ */
 
 struct add {
 	struct registry *registry;
@@ -212,10 +214,9 @@ static int add_row(struct db *db, void *ctx, struct err *e)
 		       "INSERT INTO vm (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, "
 		       "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
 		       "sssssssiiissii", v->name, phases[v->phase], v->uuid,
-		       v->mac, v->address, v->owner, v->shape,
-		       (int64_t)v->cpus, (int64_t)v->memory_len,
-		       (int64_t)v->disk_len, v->image, v->layers,
-		       (int64_t)v->desktop, v->created_s);
+		       v->mac, v->address, v->owner, v->shape, (int64_t)v->cpus,
+		       (int64_t)v->memory_len, (int64_t)v->disk_len, v->image,
+		       v->layers, (int64_t)v->desktop, v->created_s);
 }
 
 int registry_add(struct registry *r, struct vm_record *v, unsigned max_owned,
@@ -255,6 +256,16 @@ bool registry_address_taken(struct registry *r, const char *address,
 		     "SELECT count(*) FROM vm WHERE address = ?1 AND "
 		     "name != ?2",
 		     "ss", address, but_name))
+		return true;
+	return count > 0;
+}
+
+bool registry_image_used(struct registry *r, const char *image)
+{
+	int64_t count = 0;
+
+	if (db_query(r->db, take_count, &count, NULL,
+		     "SELECT count(*) FROM vm WHERE image = ?1", "s", image))
 		return true;
 	return count > 0;
 }

@@ -83,5 +83,7 @@ int registry_remove(struct registry *r, const char *name, struct err *e)
 /* Has another machine this address? Errors count as yes. */
 bool registry_address_taken(struct registry *r, const char *address,
 			    const char *but_name);
+/* Is any machine made from it? True also where that cannot be told. */
+bool registry_image_used(struct registry *r, const char *image);
 
 #endif

@@ -8,6 +8,7 @@
 #include "vmctl/backend.h"
 #include "vmctl/image.h"
 #include "vmctl/job.h"
+#include "vmctl/lifecycle.h"
 #include "vmctl/machines.h"
 #include "vmctl/registry.h"
 #include "vmctl/sshconfig.h"
@@ -47,6 +48,13 @@ static char *find_guest_dir(void)
 	return NULL;
 }
 
+static int drop_unused(struct image *i, void *ctx, struct err *e)
+{
+	(void)e;
+	life_drop_import(ctx, i->id);
+	return 0;
+}
+
 int service_open(struct service *s, struct err *e)
 {
 	struct err why = {0};
@@ -59,6 +67,8 @@ int service_open(struct service *s, struct err *e)
 	s->backend = backend_libvirt_new(&s->home);
 	s->machines = machines_new(s);
 	image_sweep(&s->home);
+	if (image_list(&s->home, drop_unused, s, &why) != 0)
+		log_warn("images: %s", err_msg(&why));
 	/* it names this program, which may lie elsewhere than the last one */
 	if (sshconfig_update(&s->home, s->registry, &why) != 0)
 		log_warn("ssh_config is not up to date: %s", err_msg(&why));

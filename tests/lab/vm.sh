@@ -157,6 +157,7 @@ qemu=$(pgrep -f "guest=boxery-.*-demo,")
 kill -9 "$qemu"
 wait_for 20 'the crash shows' state_is demo crashed
 [[ $(ask vm_list) == *'"name":"demo","state":"crashed"'* ]] || bad 'ls, crashed'
+refuse state 'demo has crashed: boxery start demo' ask vm_wait '{"vm":"demo"}'
 virsh -q net-destroy "$network" && virsh -q net-undefine "$network"
 # an upgrade under a running service: ssh's configuration still names a program
 cp "$bin/boxery-host" "$home/usr/bin/new"

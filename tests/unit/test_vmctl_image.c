@@ -169,8 +169,17 @@ static void imports(void **state)
 	/* the same bytes are the same image */
 	assert_ok(import(&h, disk, len, &again, &e), &e);
 	assert_string_equal(i.id, again.id);
-	image_finish(&i);
 	image_finish(&again);
+	/* what boxery built stays */
+	add_image(&h, "base-x", "2026-01-01T00:00:00Z", DESKTOP);
+	image_remove_import(&h, "base-x");
+	assert_ok(image_get(&h, "base-x", &again, &e), &e);
+	image_finish(&again);
+	image_remove_import(&h, i.id);
+	assert_int_not_equal(access(i.path, F_OK), 0);
+	assert_fails(image_get(&h, i.id, &again, &e), &e, ERR_NOT_FOUND,
+		     "import-");
+	image_finish(&i);
 	/* it names another file: nothing is kept */
 	memcpy(disk, "QFI\xfb\0\0\0\3\0\0\0\0\0\0\2\0", 16);
 	assert_fails(import(&h, disk, len, &i, &e), &e, ERR_INVALID,

@@ -105,7 +105,10 @@ static void round_trip(void **state)
 	assert_true(registry_address_taken(r, "10.0.0.9", "other"));
 	assert_false(registry_address_taken(r, "10.0.0.9", "demo"));
 	assert_false(registry_address_taken(r, "10.0.0.2", "other"));
+	assert_true(registry_image_used(r, v.image));
+	assert_false(registry_image_used(r, "another"));
 	assert_ok(registry_remove(r, "demo", &e), &e);
+	assert_false(registry_image_used(r, v.image));
 	assert_ok(registry_remove(r, "demo", &e), &e);
 	assert_fails(registry_get(r, "demo", &v, &e), &e, ERR_NOT_FOUND,
 		     "no VM is named demo");

@@ -154,11 +154,68 @@ static void test_removed_leaves_no_output(void **state)
 	home_finish(&s.home);
 }
 
+/* ---- why a guest did not answer ---- */
+
+static enum machine_state told_state;
+
+static int tell_state(struct backend *b, const char *name,
+		      enum machine_state *ret, struct err *e)
+{
+	(void)b;
+	(void)name;
+	(void)e;
+	*ret = told_state;
+	return 0;
+}
+
+static void test_explained(void **state)
+{
+	static const struct {
+		enum err_code code;
+		enum machine_state state;
+		const char *busy, *want;
+	} cases[] = {
+		{ERR_UNAVAILABLE, MACHINE_OFF, NULL,
+		 "demo is off: boxery start demo"},
+		{ERR_TIMEOUT, MACHINE_CRASHED, NULL, "demo has crashed"},
+		{ERR_TIMEOUT, MACHINE_RUNNING, NULL, "as it was"},
+		{ERR_INVALID, MACHINE_OFF, NULL, "as it was"},
+		/* whoever is at work on it tells more */
+		{ERR_TIMEOUT, MACHINE_OFF, "starting", "as it was"},
+	};
+	static const struct backend_ops ops = {.state = tell_state};
+	struct backend backend = {.ops = &ops};
+	struct service s = {.backend = &backend};
+	struct conn conn = {.refs = 1};
+	struct call call = {.conn = &conn}, other = {.conn = &conn};
+	struct machine *m;
+	struct err e = {0};
+
+	(void)state;
+	s.machines = machines_new(&s);
+	assert_ok(machines_claim(s.machines, &call, "demo", &m, &e), &e);
+	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+		told_state = cases[i].state;
+		if (cases[i].busy)
+			assert_ok(machine_lock(m, cases[i].busy, &e), &e);
+		err_set(&e, cases[i].code, "as it was");
+		machines_explain(s.machines, &other, &e);
+		assert_string_equal(err_msg(&e), "as it was");
+		machines_explain(s.machines, &call, &e);
+		assert_non_null(strstr(err_msg(&e), cases[i].want));
+		if (cases[i].busy)
+			machine_unlock(m);
+	}
+	machines_release(s.machines, &call);
+	machines_free(s.machines);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_unknown_names_do_not_add_up),
 	cmocka_unit_test(test_shared),
 	cmocka_unit_test(test_desktop_turns),
 	cmocka_unit_test(test_removed_leaves_no_output),
+	cmocka_unit_test(test_explained),
 };
 
 UNIT_MAIN(tests)

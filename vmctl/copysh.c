@@ -119,14 +119,36 @@ static void keep_stderr(struct copysh *s, const char *p, size_t len)
 	s->err_text[s->err_len] = '\0';
 }
 
-static const char *last_line(struct copysh *s)
+/* What is worth telling of it: a line that names a common cause (tar says
+ * more after it), else the last. *ret_code is what it means. */
+static const char *telling_line(struct copysh *s, enum err_code *ret_code)
 {
-	const char *nl;
+	static const struct {
+		const char *text;
+		enum err_code code;
+	} causes[] = {
+		{"No space left on device", ERR_NOSPACE},
+		{"Disk quota exceeded", ERR_NOSPACE},
+		{"Permission denied", ERR_DENIED},
+		{"Read-only file system", ERR_DENIED},
+	};
+	char *found = NULL;
 
 	while (s->err_len > 0 && s->err_text[s->err_len - 1] == '\n')
 		s->err_text[--s->err_len] = '\0';
-	nl = strrchr(s->err_text, '\n');
-	return nl ? nl + 1 : s->err_text;
+	for (size_t i = 0; i < ARRAY_COUNT(causes) && !found; i++) {
+		found = strstr(s->err_text, causes[i].text);
+		if (found)
+			*ret_code = causes[i].code;
+	}
+	if (!found) {
+		*ret_code = ERR_SYSTEM;
+		found = s->err_text + s->err_len;
+	}
+	while (found > s->err_text && found[-1] != '\n')
+		found--;
+	found[strcspn(found, "\n")] = '\0';
+	return found;
 }
 
 static bool is_again(void)
@@ -190,6 +212,7 @@ static int say_end(struct copysh *s, struct err *e)
 {
 	struct deadline d = deadline_min(s->deadline, deadline_in_ms(EXIT_MS));
 	struct guest_exit how = {0};
+	enum err_code code;
 	char said[2];
 	const char *line;
 
@@ -200,12 +223,9 @@ static int say_end(struct copysh *s, struct err *e)
 		return -1;
 	while (next_said(s, said, sizeof(said)) > 0)
 		;
-	line = last_line(s);
-	if (strstr(line, "No space left on device") ||
-	    strstr(line, "Disk quota exceeded"))
-		return err_set(e, ERR_NOSPACE, "%s: %s", s->vm, line);
+	line = telling_line(s, &code);
 	if (*line)
-		return err_set(e, ERR_SYSTEM, "%s: %s", s->vm, line);
+		return err_set(e, code, "%s: %s", s->vm, line);
 	if (how.status < 0)
 		return err_set(e, ERR_SYSTEM,
 			       "%s: the copy was killed there by SIG%s", s->vm,

@@ -509,7 +509,8 @@ rm -f "$guest/".boxery-part-* "$guest/sparse" "$dir/local/sparse"
 [ $((SECONDS - begun)) -lt 20 ] || fail 'cancelling took too long'
 if [ "$(id -u)" = 0 ]; then
 	for _ in $(seq 50); do
-		left=$(pgrep -u 64322 -x 'dd|cat|tar|find|sh' || true)
+		left=$(ps -u 64322 -o comm= | grep -Ex 'dd|cat|tar|find|sh' ||
+			true)
 		[ -n "$left" ] || break
 		sleep 0.1
 	done

@@ -76,6 +76,9 @@ static void *run_local(void *p)
 		localtree_feed(l->tree, bytes, (size_t)n);
 	}
 	shutdown(l->fd, SHUT_WR);
+	/* what is on its way is not waited for by anybody, but must not jam */
+	while (read(l->fd, bytes, PIECE_LEN) > 0)
+		;
 	return NULL;
 }
 

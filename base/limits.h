@@ -62,7 +62,7 @@
 #define LIMIT_TREE_MANIFEST_LEN (64 << 20)
 #define LIMIT_TREE_FILE_LEN (1LL << 40)
 /* a guest that neither takes nor gives a byte for so long has hung */
-#define LIMIT_COPY_STALL_MS (5 * 60 * 1000)
+#define LIMIT_COPY_STALL_MS 300000
 
 /* vm_run: what an agent is shown, and what is kept for vm_read */
 #define LIMIT_RUN_SHOWN_LEN (16 << 10)

@@ -37,14 +37,14 @@ struct copyroot {
 /* The path the kernel knows an fd by; NULL when it has none. free() */
 static char *fd_path(int fd)
 {
-	char link[64], path[PATH_MAX];
+	char name[64], target[PATH_MAX];
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	if (n <= 0 || path[0] != '/')
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	n = readlink(name, target, sizeof(target) - 1);
+	if (n <= 0 || target[0] != '/')
 		return NULL;
-	return alloc_strn(path, (size_t)n);
+	return alloc_strn(target, (size_t)n);
 }
 
 /* Real path of what exists of it, the rest as written. free() */
@@ -235,7 +235,7 @@ int copyroot_check_name(const struct copyroot *c, int dir_fd, const char *name,
 static int confine(struct copyroot *c, const char *dir, const struct home *h,
 		   struct err *e)
 {
-	const char *env_home = getenv("HOME");
+	const char *env_home = secure_getenv("HOME");
 	autofree char *pw_home = password_home();
 
 	c->fd = open(dir, OPEN_DIR);

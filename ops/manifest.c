@@ -16,7 +16,7 @@
  * a hostile source chooses the paths.
  */
 struct manifest {
-	struct manifest_entry **entries;
+	struct manifest_entry **entries; /* in order */
 	size_t count, size;
 	size_t str_len; /* bytes of all strings */
 	void *by_path;	/* tsearch(3) */
@@ -191,7 +191,7 @@ int manifest_add(struct manifest *m, const struct treewire_entry *n,
 	if (m->count == m->size) {
 		m->size = m->size ? m->size * 2 : 64;
 		m->entries = (struct manifest_entry **)alloc_resize(
-			(void *)m->entries, m->size, sizeof(*m->entries));
+			(void *)m->entries, m->size, sizeof(void *));
 	}
 	if (!tsearch(x, &m->by_path, compare_paths)) {
 		free(x);

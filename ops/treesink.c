@@ -50,7 +50,7 @@ struct treesink {
 };
 
 #define OPEN_PART (O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-#define OUT_LEN (64 * 1024)
+#define OUT_LEN 65536
 
 /* ---- saying ------------------------------------------------------------- */
 

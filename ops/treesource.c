@@ -217,6 +217,7 @@ static int read_names(int dir_fd, struct names *n, struct err *e)
 		close(dir_fd);
 		return -1;
 	}
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is, per stream */
 	while (errno = 0, (d = readdir(dir)) != NULL) {
 		if (strcmp(d->d_name, ".") == 0 ||
 		    strcmp(d->d_name, "..") == 0 || manifest_is_part(d->d_name))

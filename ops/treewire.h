@@ -42,7 +42,7 @@
 
 #define TREEWIRE_VERSION 1
 /* the bytes of one DATA record */
-#define TREEWIRE_DATA_LEN (256 * 1024)
+#define TREEWIRE_DATA_LEN ((size_t)256 * 1024)
 /* any record, header included: an entry may hold two longest paths */
 #define TREEWIRE_RECORD_LEN (TREEWIRE_DATA_LEN + 64)
 #define TREEWIRE_HEADER_LEN 5

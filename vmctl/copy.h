@@ -63,9 +63,9 @@ struct copy_side {
 	struct copy_report *report;
 };
 
-int copy_from_guest(const struct copy_side *s, struct err *e)
+int copy_from_guest(const struct copy_side *side, struct err *e)
 	__attribute__((warn_unused_result));
-int copy_to_guest(const struct copy_side *s, struct err *e)
+int copy_to_guest(const struct copy_side *side, struct err *e)
 	__attribute__((warn_unused_result));
 /* Both: from.link and to.link are made here, the others' are ignored. */
 int copy_between(const struct copy_side *from, const struct copy_side *to,

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 
 /* Records are collected to this before they are sent. */
-#define COPY_OUT_LEN (512 * 1024)
-#define COPY_IN_LEN (512 * 1024)
+#define COPY_OUT_LEN ((size_t)512 * 1024)
+#define COPY_IN_LEN ((size_t)512 * 1024)
 
 struct copy_wire {
 	const struct copy_side *side;

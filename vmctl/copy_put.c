@@ -36,10 +36,10 @@ struct copy_put {
 	unsigned small_count;
 };
 
-#define LIST_LEN (32 * 1024)
-#define LINE_LEN (LIST_LEN + 16 * LIMIT_PATH_LEN)
-#define ARCHIVE_FLUSH_LEN (1024 * 1024)
-#define ARCHIVE_FLUSH_COUNT 1024
+#define LIST_LEN ((size_t)32 * 1024)
+#define LINE_LEN (LIST_LEN + (size_t)16 * LIMIT_PATH_LEN)
+#define ARCHIVE_FLUSH_LEN ((size_t)1024 * 1024)
+#define ARCHIVE_FLUSH_COUNT ((size_t)1024)
 #define ARCHIVE_LEN                                                            \
 	(ARCHIVE_FLUSH_LEN + COPY_PUT_SMALL_LEN + 2 * TARSTREAM_OVERHEAD_LEN)
 
@@ -119,7 +119,7 @@ int copy_put_dir_mode(struct copy_put *p, const char *path,
 /* ---- one command -------------------------------------------------------- */
 
 /* "COMMAND path", or "COMMAND path path". */
-static int run_on(struct copy_put *p, const char *command, const char *path,
+static int run_on(struct copy_put *p, const char *command, const char *first,
 		  const char *second, struct err *e)
 {
 	struct buf line;
@@ -127,7 +127,7 @@ static int run_on(struct copy_put *p, const char *command, const char *path,
 
 	buf_init(&line, LINE_LEN);
 	rc = send_list(p, e) != 0 || buf_add_str(&line, command, e) != 0 ||
-	     copysh_path(&line, path, e) != 0 ||
+	     copysh_path(&line, first, e) != 0 ||
 	     (second && copysh_path(&line, second, e) != 0) ||
 	     say_line(p, line.data, e) != 0;
 	buf_finish(&line);
@@ -386,7 +386,7 @@ int copy_put_new(const struct copy_side *s, const char *base, bool tar,
 	p->first_group = 1;
 	buf_init(&p->list, LINE_LEN);
 	buf_init(&p->archive, ARCHIVE_LEN);
-	buf_init(&p->moves, (ARCHIVE_FLUSH_COUNT + 1) * (LIMIT_PATH_LEN + 1));
+	buf_init(&p->moves, (ARCHIVE_FLUSH_COUNT + 1) * (size_t)(LIMIT_PATH_LEN + 1));
 	if (open_shell(p, e) != 0 || name_stage(p, e) != 0) {
 		copy_put_free(p);
 		return -1;

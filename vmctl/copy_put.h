@@ -21,7 +21,7 @@
 #include <stdbool.h>
 
 /* A file of at most this goes into an archive. */
-#define COPY_PUT_SMALL_LEN (128 * 1024)
+#define COPY_PUT_SMALL_LEN ((size_t)128 * 1024)
 
 struct copy_put;
 

@@ -23,7 +23,7 @@
 
 /* Small files that the source has not confirmed: ours sends batches of 4 MiB
  * between confirmations, so more is no honest source. */
-#define HELD_LEN (16 * 1024 * 1024)
+#define HELD_LEN ((size_t)16 * 1024 * 1024)
 /* names of the largest manifest, each with "./" and a partial name */
 #define NAMES_LEN (2LL * LIMIT_TREE_MANIFEST_LEN + 64LL * LIMIT_TREE_COUNT)
 

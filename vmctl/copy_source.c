@@ -28,16 +28,18 @@
 #include <string.h>
 
 #define BATCH_FILES 512
-#define BATCH_LEN (4 * 1024 * 1024)
-#define BATCH_TEXT_LEN (64 * 1024)
+#define BATCH_LEN ((uint64_t)4 * 1024 * 1024)
+#define BATCH_TEXT_LEN ((size_t)64 * 1024)
 /* a longest path, each byte of it quoted in five */
-#define LINE_LEN (BATCH_TEXT_LEN + 8 * LIMIT_PATH_LEN)
+#define LINE_LEN (BATCH_TEXT_LEN + (size_t)8 * LIMIT_PATH_LEN)
 #define BATCHES 2
-#define READ_LEN (256 * 1024)
+#define READ_LEN ((size_t)256 * 1024)
 /* how far output may be ahead of what is said, in time */
 #define OVERTAKE_MS 3000
 /* "LENGTH TIME": no honest line is longer */
 #define SAID_SIZE 96
+/* of a complaint */
+#define SAID_LEN 16384
 
 struct want {
 	uint32_t index;
@@ -515,7 +517,7 @@ static void explain(struct source *s, const struct manifest_entry *n,
 	const struct guest_run run = {.argv = argv, .err = &said,
 				      .cancel_fd = s->side->cancel_fd};
 
-	buf_init(&said, 16 * 1024);
+	buf_init(&said, SAID_LEN);
 	err_set(ret, ERR_STATE, "%s: changed while it was copied; copy it again",
 		shown);
 	if (guest_run(s->side->guest, &run, s->side->deadline, &how,

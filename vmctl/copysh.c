@@ -31,12 +31,12 @@ static const char loop[] =
 #define CUT_STATUS 8
 
 /* lines wait here while the guest is busy with what came before */
-#define QUEUE_LEN (4 * 1024 * 1024)
+#define QUEUE_LEN ((size_t)4 * 1024 * 1024)
 /* flushed when there is more than this, so that the guest is never idle */
-#define QUEUE_FLUSH_LEN (256 * 1024)
+#define QUEUE_FLUSH_LEN ((size_t)256 * 1024)
 #define STDERR_LEN 4096
 /* lines by which commands say something, not yet asked for */
-#define SAID_LEN (512 * 1024)
+#define SAID_LEN ((size_t)512 * 1024)
 #define KEY_LEN 24
 /* a guest that ends gets this long to say how */
 #define EXIT_MS 10000

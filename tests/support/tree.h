@@ -28,7 +28,7 @@ void tree_dir(const char *path, unsigned mode);
 void tree_link(const char *path, const char *target);
 void tree_time(const char *path, int64_t mtime_s);
 /* One line an entry, sorted: path, type, mode, time, content's hash. free() */
-char *tree_describe(const char *path);
+char *tree_describe(const char *root);
 
 /* What a copy came to. */
 struct tree_copy {

@@ -265,29 +265,28 @@ static void head_names(void **state)
 static void places(void **state)
 {
 	static const struct {
-		char type;
 		const char *name, *to;
-		char kind;
+		char type, kind;
 		int where; /* -1: refused */
 		enum err_code code;
 	} rows[] = {
-		{'f', "a", "d", 'd', MANIFEST_UNDER, 0},
-		{'f', "a", "d/", 'd', MANIFEST_UNDER, 0},
-		{'d', "a", "d", 'd', MANIFEST_UNDER, 0},
-		{'l', "a", "d", 'd', MANIFEST_UNDER, 0},
-		{'d', "", "d", 'd', MANIFEST_MERGE, 0},
-		{'f', "a", "b", '-', MANIFEST_AS, 0},
-		{'d', "a", "b", '-', MANIFEST_AS, 0},
-		{'d', "", "b", '-', MANIFEST_AS, 0},
-		{'f', "a", "b", 'f', MANIFEST_AS, 0},
-		{'l', "a", "b", 'f', MANIFEST_AS, 0},
-		{'f', "a", "b/", '-', -1, ERR_NOT_FOUND},
-		{'d', "a", "b/", '-', -1, ERR_NOT_FOUND},
-		{'f', "a", "b/.", '-', -1, ERR_NOT_FOUND},
-		{'f', "a", "b/..", '-', -1, ERR_NOT_FOUND},
-		{'d', "a", "b", 'f', -1, ERR_EXISTS},
-		{'f', "a", "b/", 'f', -1, ERR_EXISTS},
-		{'f', "", "b", '-', -1, ERR_PROTOCOL},
+		{"a", "d", 'f', 'd', MANIFEST_UNDER, 0},
+		{"a", "d/", 'f', 'd', MANIFEST_UNDER, 0},
+		{"a", "d", 'd', 'd', MANIFEST_UNDER, 0},
+		{"a", "d", 'l', 'd', MANIFEST_UNDER, 0},
+		{"", "d", 'd', 'd', MANIFEST_MERGE, 0},
+		{"a", "b", 'f', '-', MANIFEST_AS, 0},
+		{"a", "b", 'd', '-', MANIFEST_AS, 0},
+		{"", "b", 'd', '-', MANIFEST_AS, 0},
+		{"a", "b", 'f', 'f', MANIFEST_AS, 0},
+		{"a", "b", 'l', 'f', MANIFEST_AS, 0},
+		{"a", "b/", 'f', '-', -1, ERR_NOT_FOUND},
+		{"a", "b/", 'd', '-', -1, ERR_NOT_FOUND},
+		{"a", "b/.", 'f', '-', -1, ERR_NOT_FOUND},
+		{"a", "b/..", 'f', '-', -1, ERR_NOT_FOUND},
+		{"a", "b", 'd', 'f', -1, ERR_EXISTS},
+		{"a", "b/", 'f', 'f', -1, ERR_EXISTS},
+		{"", "b", 'f', '-', -1, ERR_PROTOCOL},
 	};
 
 	(void)state;

@@ -19,6 +19,7 @@
 #include "ops/manifest.h"
 #include "vmctl/copy.h"
 #include "vmctl/copy_impl.h"
+#include "vmctl/copy_list.h"
 #include "vmctl/copysh.h"
 #include "vmctl/copytext.h"
 #include "vmctl/guest.h"
@@ -56,6 +57,7 @@ struct source {
 	struct copysh *sh;
 	char *path; /* in the guest, without tilde */
 	struct manifest *m;
+	bool sftp; /* listed by sftp: whole seconds, and stat may be missing */
 
 	struct want *wants;
 	size_t want_count, want_size;
@@ -115,143 +117,20 @@ static int read_more(struct source *s, bool or_said, struct err *e)
 
 /* ---- listing ------------------------------------------------------------ */
 
-static int find_line(const struct source *s, struct buf *line, struct err *e)
-{
-	/* find's complaints go to W, its status with them; its output to 3 */
-	if (buf_add_str(line, "exec 3>&1; W=$( { find", e) != 0 ||
-	    copysh_path(line, s->path, e) != 0)
-		return -1;
-	return buf_add_str(line,
-			   " -name '" MANIFEST_PART_PREFIX "*' -prune -o"
-			   " -printf '" COPYTEXT_FIND "' 2>&1 >&3;"
-			   " echo \"=$?\"; } | tail -n 2);"
-			   " printf '=\\0%s\\0' \"$W\"",
-			   e);
-}
-
-/* "find: './x': Permission denied\n=1", what find said last. */
-static int check_said(struct source *s, struct treewire_str said,
-		      struct err *e)
-{
-	autofree char *text = alloc_strn(said.p, said.len);
-	char *status = strstr(text, "=0");
-	char *line = text;
-	struct err trouble = {0};
-
-	if (status && (status == text || status[-1] == '\n') && !status[2])
-		return 0;
-	if (strncmp(line, "find: ", 6) == 0)
-		line += 6;
-	line[strcspn(line, "\n")] = '\0';
-	if (manifest_count(s->m) == 0 && strstr(line, "No such file"))
-		err_set(&trouble, ERR_NOT_FOUND,
-			"%s:%s: no such file or directory", s->side->vm,
-			s->side->path);
-	else if (strstr(line, "No such file"))
-		err_set(&trouble, ERR_NOT_FOUND, "%s: %s", s->side->vm, line);
-	else if (strstr(line, "ermission denied"))
-		err_set(&trouble, ERR_DENIED, "%s: %s", s->side->vm, line);
-	else
-		err_set(&trouble, ERR_SYSTEM, "%s: find: %s", s->side->vm,
-			line);
-	/* without a single entry the copy fails, else it is incomplete */
-	if (manifest_count(s->m) == 0) {
-		if (e)
-			*e = trouble;
-		return -1;
-	}
-	return copy_say_trouble(&s->wire, &trouble, e);
-}
-
-struct special {
-	uint32_t count;
-	char *first;
-};
-
-static int take_item(struct source *s, const struct copytext_item *item,
-		     struct special *special, struct err *e)
-{
-	struct treewire_record r = {.type = TREE_ENTRY, .entry = item->entry};
-
-	if (item->entry.type == '?') {
-		if (special->count++ == 0)
-			special->first = alloc_strn(item->entry.path.p,
-						    item->entry.path.len);
-		return 0;
-	}
-	if (manifest_add(s->m, &item->entry, e) != 0)
-		return err_wrap(e, "%s", s->side->vm);
-	return copy_say(&s->wire, &r, e);
-}
-
-/* Items until the last. */
-static int read_list(struct source *s, struct special *special, struct err *e)
-{
-	for (;;) {
-		struct copytext_item item;
-		size_t used;
-		int rc = copytext_find(s->text + s->text_at,
-				       s->text_len - s->text_at, &item, &used,
-				       e);
-
-		if (rc < 0)
-			return err_wrap(e, "%s", s->side->vm);
-		if (rc == 0 && read_more(s, false, e) < 0)
-			return -1;
-		if (rc == 0)
-			continue;
-		s->text_at += used;
-		if (item.end)
-			return check_said(s, item.said, e);
-		if (take_item(s, &item, special, e) != 0)
-			return -1;
-	}
-}
-
-static int say_special(struct source *s, const struct special *special,
-		       struct err *e)
-{
-	autofree char *text = NULL;
-	struct treewire_record r = {.type = TREE_WARN};
-
-	if (special->count == 0)
-		return 0;
-	text = alloc_printf("left out %" PRIu32 " special file%s (%s)",
-			    special->count, special->count == 1 ? "" : "s",
-			    special->first);
-	r.text = treewire_str(text, strlen(text));
-	copy_warn(s->side->report, r.text.p, r.text.len);
-	return copy_say(&s->wire, &r, e);
-}
-
 static int list(struct source *s, struct err *e)
 {
-	struct treewire_record head = {.type = TREE_HEAD,
-				       .version = TREEWIRE_VERSION};
-	struct treewire_record end = {.type = TREE_MANIFEST_END};
-	struct special special = {0};
-	struct buf line;
-	int rc;
+	struct copy_list l = {.side = s->side,
+			      .wire = &s->wire,
+			      .path = s->path,
+			      .m = s->m};
 
-	head.name.len = manifest_root_name(s->path, &head.name.p);
-	buf_init(&line, LINE_LEN);
-	rc = open_shell(s, e) != 0 || find_line(s, &line, e) != 0 ||
-	     copysh_line(s->sh, line.data, e) != 0 ||
-	     copy_say(&s->wire, &head, e) != 0 ||
-	     read_list(s, &special, e) != 0 ||
-	     say_special(s, &special, e) != 0;
-	buf_finish(&line);
-	if (!rc && manifest_count(s->m) == 0)
-		rc = err_set(e, ERR_INVALID,
-			     "%s: %s is %s", s->side->vm, s->path,
-			     special.count ? "a device, socket or pipe"
-					   : "not listed by find");
-	free(special.first);
-	if (rc)
+	if (open_shell(s, e) != 0)
 		return -1;
-	end.count = manifest_count(s->m);
-	return copy_say(&s->wire, &end, e) != 0 ? -1
-						: copy_flush(&s->wire, e);
+	l.sh = s->sh;
+	if (copy_list(&l, e) != 0)
+		return -1;
+	s->sftp = l.sftp;
+	return 0;
 }
 
 /* ---- wants -------------------------------------------------------------- */
@@ -345,6 +224,11 @@ static int batch_line(const struct source *s, const struct batch *b,
 	} else if (buf_add_str(line, "; cat -- \"$@\"", e) != 0) {
 		return -1;
 	}
+	if (s->sftp)
+		return buf_add_str(line,
+				   " </dev/null 2>/dev/null;"
+				   " echo \"$K end $?\" >&2",
+				   e);
 	return buf_add_str(line,
 			   " </dev/null 2>/dev/null; R=$?;"
 			   " { stat --printf \"$K %s %.9Y\\n\" -- \"$@\""
@@ -366,7 +250,7 @@ static struct batch next_batch(const struct source *s)
 		len += n->len;
 		text_len += strlen(s->path) + strlen(n->path);
 		if (b.count > 0 &&
-		    (len > BATCH_LEN || text_len > BATCH_TEXT_LEN / 2 ||
+		    (s->sftp || len > BATCH_LEN || text_len > BATCH_TEXT_LEN / 2 ||
 		     s->wants[i].offset > 0 || i < s->alone_before ||
 		     s->wants[b.first].offset > 0))
 			break;
@@ -416,7 +300,7 @@ static bool check_said_line(struct source *s, const char *line)
 	int64_t mtime_s;
 	uint32_t mtime_ns;
 
-	if (s->verified == b->count) {
+	if (s->sftp || s->verified == b->count) {
 		s->good = strcmp(line, "end 0") == 0;
 		return s->good;
 	}
@@ -465,6 +349,18 @@ static int verify_end(struct source *s, struct err *e)
 		rc = verify(s, 0, e);
 	}
 	return rc;
+}
+
+/* The same for a guest whose stat is not asked. */
+static int verify_sftp(struct source *s, const struct batch *b, struct err *e)
+{
+	const struct manifest_entry *n = wanted_entry(s, b->first);
+	autofree char *path = guest_path(s, n);
+	struct guest_stat st;
+
+	if (guest_lstat(s->side->guest, path, s->side->deadline, &st, e) != 0)
+		return e && e->code != ERR_NOT_FOUND ? -1 : 0;
+	return st.type == 'f' && st.len == n->len && st.mtime_s == n->mtime_s;
 }
 
 /* The bytes of a wanted file: 1, 0 when they are not what was listed, -1. */
@@ -575,6 +471,8 @@ static int read_batch(struct source *s, struct err *e)
 	}
 	if (rc > 0)
 		rc = verify_end(s, e);
+	if (rc > 0 && s->sftp)
+		rc = verify_sftp(s, &b, e);
 	if (rc < 0)
 		return -1;
 	if (rc == 0)

@@ -204,6 +204,30 @@ start_sshd notar "SetEnv PATH=$dir/tools/notar"
 odd_port=$port
 tree_there_and_back copy_odd
 
+# a guest without a find that can print: listed over sftp, in whole seconds
+mkdir "$dir/tools/nofind"
+for tool in sh bash env cat head tail; do
+	ln -s "$(command -v $tool)" "$dir/tools/nofind/$tool"
+done
+printf '#!/bin/sh\necho "find: unrecognized: -printf" >&2\nexit 1\n' \
+	> "$dir/tools/nofind/find"
+chmod +x "$dir/tools/nofind/find"
+start_sshd nofind "SetEnv PATH=$dir/tools/nofind"
+odd_port=$port
+copy_odd "a:$guest/copy" "local:$dir/local/plain"
+good 'without find'
+says files 12
+diff -r --no-dereference "$guest/copy" "$dir/local/plain" ||
+	fail 'without find: the trees differ'
+[ "$(stat -c '%a %Y' "$dir/local/plain/a" "$dir/local/plain/sub/deep")" = \
+	"$(stat -c '%a %Y' "$guest/copy/a" "$guest/copy/sub/deep")" ] ||
+	fail 'without find: other modes and times'
+copy_odd "a:$guest/copy/." "local:$dir/local/plain"
+says skipped 12
+copy_odd "a:$guest/none" "local:$dir/local/x"
+refused 'without find: missing' 'no such file'
+ok 'a guest without GNU find'
+
 # ---- where a copy goes --------------------------------------------------------
 in_guest mkdir "$guest/d" "$guest/full" "$guest/full/a"
 in_guest sh -c "echo old > $guest/file; ln -s d $guest/todir; ln -s file $guest/tolink; mkfifo $guest/fifo; echo x > $guest/full/src"

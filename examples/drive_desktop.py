@@ -179,6 +179,8 @@ def main():
             "from": f"{options.vm}:nonce.txt", "to": f"local:{copied}"}))
         with open(copied, encoding="ascii") as f:
             found = f.read().strip()
+        # leave the desktop as it was found
+        server.tool("vm_type", vm=options.vm, text="exit\n")
         status = server.close()
     if status != 0:
         sys.exit(f"boxery-mcp ended with status {status}")

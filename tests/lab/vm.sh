@@ -114,6 +114,7 @@ in_guest() { as_user ssh -F "$BOXERY_HOME/config/ssh_config" demo "$@" </dev/nul
 expect 'ssh, user' agent "$(in_guest id -un)"
 expect 'ssh, no agent' '' \
 	"$(SSH_AUTH_SOCK=/tmp/x in_guest printenv SSH_AUTH_SOCK)"
+# A14
 expect 'no swap' '' "$(in_guest 'tail -n +2 /proc/swaps')"
 expect 'hostname' demo "$(in_guest hostname)"
 
@@ -131,6 +132,12 @@ said=$(in_guest true 2>&1) && bad 'ssh with a wrong pin'
 kill -9 "$(service_pid)"
 expect 'it outlives the service' running "$(state_of demo)"
 refuse denied 'Host key verification failed' ask vm_start '{"vm":"demo"}'
+# D02, D03: nor does a command or the desktop of an agent get anywhere
+refuse denied 'Host key verification failed' \
+	ask vm_run '{"vm":"demo","argv":["true"]}'
+refuse denied 'Host key verification failed' \
+	agent vm_run '{"vm":"demo","command":"true"}'
+refuse denied 'Host key verification failed' agent vm_screenshot '{"vm":"demo"}'
 cp "$home/pin" "$BOXERY_HOME/config/host-keys/demo"
 chown "$lab_uid" "$BOXERY_HOME/config/host-keys/demo"
 kill -9 "$(service_pid)"
@@ -165,6 +172,7 @@ mv "$home/usr/bin/new" "$home/usr/bin/boxery-host"
 t=$SECONDS
 check 'start after the crash' agent vm_start '{"vm":"demo"}'
 say "start to ready: $((SECONDS - t)) s"
+# D15: the VM's own key, whatever it went through
 expect 'the key stays' "$pin" "$(field "$(ask vm_info '{"vm":"demo"}')" host_key)"
 expect 'ssh again' agent "$(in_guest id -un)"
 

@@ -31,11 +31,13 @@ guest=$dir/guest # a place in the guest, by its absolute path
 mkdir -p "$guest" "$dir/local" "$dir/tools"
 if [ "$(id -u)" = 0 ]; then
 	user=boxcopy
+	# not that of another run: processes are looked for by it
+	uid=$((40000 + RANDOM % 20000))
 	mkdir -p "$dir/home" /run/sshd
 	sed "/^boxcopy:/d" /etc/passwd > "$dir/passwd"
-	echo "boxcopy:x:64322:64322::$dir/home:/bin/bash" >> "$dir/passwd"
+	echo "boxcopy:x:$uid:$uid::$dir/home:/bin/bash" >> "$dir/passwd"
 	mount --bind "$dir/passwd" /etc/passwd
-	chown 64322:64322 "$dir/home" "$guest"
+	chown "$uid:$uid" "$dir/home" "$guest"
 fi
 for key in host client; do
 	ssh-keygen -q -t ed25519 -N '' -C '' -f "$dir/$key"
@@ -85,7 +87,7 @@ copy_odd() {
 }
 in_guest() {
 	if [ "$(id -u)" = 0 ]; then
-		setpriv --reuid=64322 --regid=64322 --clear-groups -- "$@"
+		setpriv --reuid="$uid" --regid="$uid" --clear-groups -- "$@"
 	else
 		"$@"
 	fi
@@ -534,12 +536,12 @@ rm -f "$guest/".boxery-part-* "$guest/sparse" "$dir/local/sparse"
 if [ "$(id -u)" = 0 ]; then
 	for _ in $(seq 50); do
 		# shellcheck disable=SC2009 # pgrep -x takes 15 characters
-		left=$(ps -u 64322 -o comm= | grep -Ex 'dd|cat|tar|find|sh' ||
+		left=$(ps -u "$uid" -o comm= | grep -Ex 'dd|cat|tar|find|sh' ||
 			true)
 		[ -n "$left" ] || break
 		sleep 0.1
 	done
-	[ -z "$left" ] || fail 'commands were left in the guest'
+	[ -z "$left" ] || fail "left in the guest: $(ps -u "$uid" -o stat,etimes,args)"
 fi
 ok 'cancelling'
 

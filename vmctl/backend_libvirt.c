@@ -53,8 +53,12 @@ static enum err_code code_of(int code, const char *text)
 int bl_fail(struct err *e, const char *what, const char *name)
 {
 	const virError *last = virGetLastError();
-	const char *text = last && last->message ? last->message : "no reason";
+	autofree char *text = alloc_str(
+		last && last->message ? last->message : "no reason");
 
+	/* QEMU's last words may be several lines */
+	for (char *at = text; (at = strchr(at, '\n'));)
+		*at = ' ';
 	return err_set(e, code_of(last ? last->code : 0, text),
 		       "%s%s%s: libvirt: %s", what, *name ? " " : "", name,
 		       text);

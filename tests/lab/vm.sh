@@ -53,6 +53,14 @@ refuse invalid 'names a backing file' ask --stdin vm_new \
 refuse invalid 'at least as large as the image' ask vm_new \
 	'{"vm":"demo","disk":1073741824}'
 refuse invalid 'one of small' ask vm_new '{"vm":"demo","shape":"huge"}'
+# a KVM that is not there: QEMU ends at once
+if ! grep -qwE 'vmx|svm' /proc/cpuinfo; then
+	echo BOXERY_ACCEL=kvm >"$BOXERY_HOME/config/host.env"
+	refuse '' 'starting demo: libvirt' ask vm_new '{"vm":"demo"}'
+fi
+echo BOXERY_ACCEL=yes >"$BOXERY_HOME/config/host.env"
+refuse invalid 'BOXERY_ACCEL must be kvm or tcg' ask vm_new '{"vm":"demo"}'
+rm "$BOXERY_HOME/config/host.env"
 expect_nothing demo lease
 
 # ---- a service that dies while it makes or removes a machine ----
@@ -224,6 +232,10 @@ refuse state 'is stopped because the host' ask vm_screenshot '{"vm":"demo"}'
 mount -o remount,size=3g "$home/small"
 check 'goes on once there is room' ask vm_start '{"vm":"demo"}'
 expect 'state' running "$(state_of demo)"
-check 'rm --force' ask vm_rm '{"vm":"demo","force":true}'
+refuse state 'boxery rm --force demo' ask vm_rm '{"vm":"demo"}'
+# its kernel dies: the machine says so, and nobody works with it any more
+in_guest 'sudo sh -c "sleep 1; echo c >/proc/sysrq-trigger" >/dev/null 2>&1 &'
+wait_for 60 'the panic shows' state_is demo crashed
+check 'rm of a crashed machine' ask vm_rm '{"vm":"demo"}'
 expect_nothing demo lease
 lab_end

@@ -3,11 +3,12 @@
  *
  * Shapes:  state/runs/VM/ID.out, 0600 in 0700 folders: stdout and stderr in the
  *          order in which they came. The VM's name is part of the path, so an
- * id opens only beside the VM it belongs to. Old ones are removed as new ones
- * begin. Units:   bytes; of one run LIMIT_RUN_KEPT_LEN are kept. Errors:
- * ERR_NOT_FOUND for an id that is unknown, malformed or another VM's; a full
- * disk (ERR_NOSPACE) ends the keeping, not the command. Threads: any; one owner
- * of a struct run.
+ *          id opens only beside the VM it belongs to. Old ones are removed as
+ *          new ones begin.
+ * Units:   bytes; of one run LIMIT_RUN_KEPT_LEN are kept.
+ * Errors:  ERR_NOT_FOUND for an id that is unknown, malformed or another VM's;
+ *          a full disk (ERR_NOSPACE) ends the keeping, not the command.
+ * Threads: any; one owner of a struct run.
  */
 #ifndef VMCTL_RUNS_H
 #define VMCTL_RUNS_H

@@ -187,14 +187,16 @@ static void want(struct xgate *g, bool active, struct pollfd fds[3])
 }
 
 /* The call may have ended, or another begun, since we started to wait. */
-static bool overdue(struct xgate *g)
+static int check_overdue(struct xgate *g, struct err *e)
 {
-	bool yes;
+	int rc = 0;
 
 	pthread_mutex_lock(&g->mutex);
-	yes = g->active && deadline_passed(g->deadline);
+	if (g->active)
+		rc = deadline_check(g->deadline,
+				    "waiting for the guest's desktop", e);
 	pthread_mutex_unlock(&g->mutex);
-	return yes;
+	return rc;
 }
 
 static void *run(void *arg)
@@ -219,14 +221,15 @@ static void *run(void *arg)
 		want(g, active, fds);
 		if (deadline_poll(fds, 3, d, "waiting for the guest's desktop",
 				  &e) < 0) {
-			if (e.code != ERR_TIMEOUT || overdue(g))
+			if (e.code != ERR_TIMEOUT || check_overdue(g, &e) != 0)
 				fail(g, &e);
 			continue;
 		}
 		if (fds[0].revents &&
 		    read(g->wake_fd, &count, sizeof(count)) < 0)
 			err_sys(&e, "eventfd");
-		if (pump(g, fds, &e) != 0)
+		/* a server that always has more to say ends here too */
+		if (pump(g, fds, &e) != 0 || check_overdue(g, &e) != 0)
 			fail(g, &e);
 	}
 }

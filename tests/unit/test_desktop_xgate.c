@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "tests/support/unit.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -172,6 +173,46 @@ static void idle_does_not_read(void **state)
 	close_ends(&n);
 }
 
+static void *send_events(void *fd)
+{
+	static uint8_t events[32 * 4096];
+
+	for (size_t i = 0; i < sizeof(events); i += 32)
+		events[i] = 34;
+	while (send(*(int *)fd, events, sizeof(events), MSG_NOSIGNAL) > 0)
+		;
+	return NULL;
+}
+
+/* M17: a server that always has something to say does not outlast the call:
+ * what is ready is served, but not for ever. */
+static void flood_ends_at_the_deadline(void **state)
+{
+	const int size = 8 * 1024 * 1024;
+	struct ends n = open_ends();
+	int64_t at_ms;
+	struct err e = {0};
+	pthread_t threads[8];
+
+	(void)state;
+	xgate_begin(n.g, deadline_in_ms(5000));
+	greet(&n);
+	/* more than is read at once: there is always some left */
+	setsockopt(n.server_fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	at_ms = deadline_now_ms();
+	xgate_begin(n.g, deadline_in_ms(300));
+	for (unsigned i = 0; i < ARRAY_COUNT(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, send_events,
+						&n.server_fd),
+				 0);
+	assert_true(ended(n.client_fd));
+	assert_in_range(deadline_now_ms() - at_ms, 290, 4000);
+	assert_fails(xgate_error(n.g, &e), &e, ERR_TIMEOUT, "desktop");
+	for (unsigned i = 0; i < ARRAY_COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	close_ends(&n);
+}
+
 static void faults_end_it(void **state)
 {
 	static const uint8_t refusal[] = "\0\4\13\0\0\0\1\0none";
@@ -198,6 +239,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(deadline_ends_it),
 	cmocka_unit_test(idle_is_no_fault),
 	cmocka_unit_test(idle_does_not_read),
+	cmocka_unit_test(flood_ends_at_the_deadline),
 	cmocka_unit_test(faults_end_it),
 };
 

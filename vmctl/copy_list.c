@@ -22,6 +22,10 @@ static int take_entry(struct copy_list *l, const struct treewire_entry *n,
 	struct treewire_record r = {.type = TREE_ENTRY, .entry = *n};
 
 	if (n->type == '?') {
+		if (l->special_count >= LIMIT_TREE_COUNT)
+			return err_set(e, ERR_LIMIT,
+				       "%s: more than %d special files",
+				       l->side->vm, LIMIT_TREE_COUNT);
 		if (l->special_count++ == 0)
 			l->special = alloc_strn(n->path.p, n->path.len);
 		return 0;
@@ -203,6 +207,8 @@ static int take_name(const char *name, const struct guest_stat *st, void *ctx,
 	const struct in_dir *d = ctx;
 	autofree char *path = NULL;
 
+	if (copy_check(d->l->side, e) != 0)
+		return -1;
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
 	    manifest_is_part(name))
 		return 0;

@@ -37,6 +37,8 @@ static const char loop[] =
 #define STDERR_LEN 4096
 /* lines by which commands say something, not yet asked for */
 #define SAID_LEN ((size_t)512 * 1024)
+/* what else it prints: tar may warn of each file */
+#define JUNK_LEN (512LL * LIMIT_TREE_COUNT)
 #define KEY_LEN 24
 /* a guest that ends gets this long to say how */
 #define EXIT_MS 10000
@@ -49,10 +51,13 @@ struct copysh {
 	char key[KEY_LEN + 1];
 	struct buf queue;
 	size_t queue_at;
-	struct buf said;	       /* stderr, lines not yet looked at */
-	size_t said_at;
-	char err_text[STDERR_LEN + 1]; /* the last of what is no said line */
-	size_t err_len;
+	/* stderr: [said_at, tail_at) are said lines not yet looked at, behind
+	 * them is the start of a line */
+	struct buf said;
+	size_t said_at, tail_at;
+	long long junk_len; /* printed by the guest, asked for by nobody */
+	char telling[STDERR_LEN + 1]; /* a line of it that is no said one */
+	enum err_code telling_code;
 	bool out_ended, err_ended;
 };
 
@@ -99,29 +104,8 @@ char *copysh_home_path(const char *path)
 
 /* ---- what went wrong ---------------------------------------------------- */
 
-/* Keep the end of stderr: the last line says most. */
-static void keep_stderr(struct copysh *s, const char *p, size_t len)
-{
-	size_t half = STDERR_LEN / 2;
-
-	if (len > half) {
-		p += len - half;
-		len = half;
-	}
-	if (s->err_len + len > STDERR_LEN) {
-		size_t drop = s->err_len + len - STDERR_LEN;
-
-		s->err_len -= drop;
-		memmove(s->err_text, s->err_text + drop, s->err_len);
-	}
-	memcpy(s->err_text + s->err_len, p, len);
-	s->err_len += len;
-	s->err_text[s->err_len] = '\0';
-}
-
-/* What is worth telling of it: a line that names a common cause (tar says
- * more after it), else the last. *ret_code is what it means. */
-static const char *telling_line(struct copysh *s, enum err_code *ret_code)
+/* What a line of stderr means; ERR_SYSTEM: nothing that we know. */
+static enum err_code cause_of(const char *line)
 {
 	static const struct {
 		const char *text;
@@ -132,28 +116,71 @@ static const char *telling_line(struct copysh *s, enum err_code *ret_code)
 		{"Permission denied", ERR_DENIED},
 		{"Read-only file system", ERR_DENIED},
 	};
-	char *found = NULL;
 
-	while (s->err_len > 0 && s->err_text[s->err_len - 1] == '\n')
-		s->err_text[--s->err_len] = '\0';
-	for (size_t i = 0; i < ARRAY_COUNT(causes) && !found; i++) {
-		found = strstr(s->err_text, causes[i].text);
-		if (found)
-			*ret_code = causes[i].code;
+	for (size_t i = 0; i < ARRAY_COUNT(causes); i++) {
+		if (strstr(line, causes[i].text))
+			return causes[i].code;
 	}
-	if (!found) {
-		*ret_code = ERR_SYSTEM;
-		found = s->err_text + s->err_len;
+	return ERR_SYSTEM;
+}
+
+/* Keep what is worth telling: a line, without its newline, that names a common
+ * cause (tar says more after it), else the last. */
+static void keep_line(struct copysh *s, const char *line, size_t len)
+{
+	char text[STDERR_LEN + 1];
+	enum err_code code;
+
+	if (len == 0)
+		return;
+	if (len > STDERR_LEN) {
+		line += len - STDERR_LEN;
+		len = STDERR_LEN;
 	}
-	while (found > s->err_text && found[-1] != '\n')
-		found--;
-	found[strcspn(found, "\n")] = '\0';
-	return found;
+	memcpy(text, line, len);
+	text[len] = '\0';
+	code = cause_of(text);
+	if (code == ERR_SYSTEM && s->telling[0] &&
+	    s->telling_code != ERR_SYSTEM)
+		return;
+	memcpy(s->telling, text, len + 1);
+	s->telling_code = code;
 }
 
 static bool is_again(void)
 {
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static bool is_said(const struct copysh *s, const char *line, size_t len)
+{
+	return len > KEY_LEN && line[KEY_LEN] == ' ' &&
+	       memcmp(line, s->key, KEY_LEN) == 0;
+}
+
+/* Of the lines that are whole by now, said ones stay; the last of the others
+ * is kept for messages. */
+static void sift(struct copysh *s)
+{
+	char *text = s->said.data, *nl;
+	size_t from = s->tail_at, to = s->tail_at;
+
+	while ((nl = memchr(text + from, '\n', s->said.len - from))) {
+		size_t len = (size_t)(nl + 1 - (text + from));
+
+		if (is_said(s, text + from, len)) {
+			memmove(text + to, text + from, len);
+			to += len;
+		} else {
+			keep_line(s, text + from, len - 1);
+			s->junk_len += (long long)len;
+		}
+		from += len;
+	}
+	memmove(text + to, text + from, s->said.len - from);
+	s->said.len -= from - to;
+	text[s->said.len] = '\0';
+	s->tail_at = to;
 }
 
 /* Whatever is on stderr now. */
@@ -162,49 +189,43 @@ static int drain_stderr(struct copysh *s, struct err *e)
 	char text[4096];
 	int fd = guest_exec_err_fd(s->x);
 
-	while (!s->err_ended && fd >= 0) {
+	while (!s->err_ended && fd >= 0 && s->junk_len <= JUNK_LEN) {
 		ssize_t n = read(fd, text, sizeof(text));
 
 		if (n < 0 && is_again())
 			return 0;
-		if (n <= 0)
+		if (n <= 0) {
 			s->err_ended = true;
-		else if (buf_add(&s->said, text, (size_t)n, e) != 0)
+			return 0;
+		}
+		if (buf_add(&s->said, text, (size_t)n, e) != 0)
 			return err_wrap(e, "%s: the guest says", s->vm);
+		sift(s);
 	}
 	return 0;
 }
 
-/*
- * The next line of stderr with our key in front, without it: 1, or 0. Others
- * are kept for messages.
- */
+/* The next said line, without our key: 1, or 0. */
 static int next_said(struct copysh *s, char *ret, size_t max)
 {
-	for (;;) {
-		const char *line = s->said.data + s->said_at;
-		size_t len = s->said.len - s->said_at;
-		const char *nl = len > 0 ? memchr(line, '\n', len) : NULL;
+	const char *line;
+	size_t len;
 
-		if (!nl) {
-			buf_consume(&s->said, s->said_at);
-			s->said_at = 0;
-			return 0;
-		}
-		len = (size_t)(nl - line);
-		s->said_at += len + 1;
-		if (len > KEY_LEN && line[KEY_LEN] == ' ' &&
-		    memcmp(line, s->key, KEY_LEN) == 0) {
-			line += KEY_LEN + 1;
-			len -= KEY_LEN + 1;
-			if (len >= max)
-				len = max - 1;
-			memcpy(ret, line, len);
-			ret[len] = '\0';
-			return 1;
-		}
-		keep_stderr(s, line, len + 1);
+	if (s->said_at == s->tail_at) {
+		buf_consume(&s->said, s->said_at);
+		s->said_at = s->tail_at = 0;
+		return 0;
 	}
+	line = s->said.data + s->said_at;
+	len = (size_t)((const char *)rawmemchr(line, '\n') - line);
+	s->said_at += len + 1;
+	line += KEY_LEN + 1;
+	len -= KEY_LEN + 1;
+	if (len >= max)
+		len = max - 1;
+	memcpy(ret, line, len);
+	ret[len] = '\0';
+	return 1;
 }
 
 /* The shell ended before it should: say why, in the guest's words. */
@@ -212,20 +233,19 @@ static int say_end(struct copysh *s, struct err *e)
 {
 	struct deadline d = deadline_min(s->deadline, deadline_in_ms(EXIT_MS));
 	struct guest_exit how = {0};
-	enum err_code code;
-	char said[2];
-	const char *line;
 
 	guest_exec_close_in(s->x);
 	if (guest_exec_wait(s->x, d, &how, e) != 0)
 		return err_wrap(e, "%s", s->vm);
 	if (drain_stderr(s, e) != 0)
 		return -1;
-	while (next_said(s, said, sizeof(said)) > 0)
-		;
-	line = telling_line(s, &code);
-	if (*line)
-		return err_set(e, code, "%s: %s", s->vm, line);
+	/* the last may have been cut off */
+	if (s->said.len > s->tail_at)
+		keep_line(s, s->said.data + s->tail_at,
+			  s->said.len - s->tail_at);
+	if (s->telling[0])
+		return err_set(e, s->telling_code, "%s: %s", s->vm,
+			       s->telling);
 	if (how.status < 0)
 		return err_set(e, ERR_SYSTEM,
 			       "%s: the copy was killed there by SIG%s", s->vm,
@@ -236,6 +256,23 @@ static int say_end(struct copysh *s, struct err *e)
 }
 
 /* ---- moving bytes ------------------------------------------------------- */
+
+/* What a guest that prints without end would keep us from noticing: its fds
+ * are always ready. */
+static int check(const struct copysh *s, struct err *e)
+{
+	struct pollfd p = {.fd = s->cancel_fd, .events = POLLIN};
+
+	if (s->junk_len > JUNK_LEN)
+		return err_set(e, ERR_PROTOCOL,
+			       "%s: the guest prints what nobody asked for",
+			       s->vm);
+	if (poll(&p, 1, 0) > 0)
+		return err_set(e, ERR_CANCELLED, "the copy was cancelled");
+	if (deadline_check(s->deadline, "waiting for the guest in a copy", e))
+		return err_wrap(e, "%s", s->vm);
+	return 0;
+}
 
 /* Send of the queue what the channel takes; -1 when the shell is gone. */
 static int send_queue(struct copysh *s)
@@ -286,8 +323,8 @@ static int wait_channel(struct copysh *s, bool want_write, bool *ret_readable,
 		*e = (struct err){0};
 		return 0;
 	}
-	if (p[0].revents)
-		return err_set(e, ERR_CANCELLED, "the copy was cancelled");
+	if (check(s, e) != 0)
+		return -1;
 	if (p[4].revents)
 		return err_set(e, ERR_CANCELLED,
 			       "the other side ended the copy");
@@ -306,6 +343,8 @@ static void drop_output(struct copysh *s)
 
 	if (n == 0 || (n < 0 && !is_again()))
 		s->out_ended = true;
+	else if (n > 0)
+		s->junk_len += n;
 }
 
 /* Until the queue is empty. */
@@ -366,12 +405,6 @@ int copysh_write(struct copysh *s, const void *p, size_t len, struct err *e)
 	return 0;
 }
 
-static bool has_said(const struct copysh *s)
-{
-	return memchr(s->said.data + s->said_at, '\n',
-		      s->said.len - s->said_at) != NULL;
-}
-
 int copysh_read(struct copysh *s, void *p, size_t max, bool or_said,
 		size_t *ret_len, struct err *e)
 {
@@ -379,6 +412,8 @@ int copysh_read(struct copysh *s, void *p, size_t max, bool or_said,
 		bool readable = false;
 		ssize_t n;
 
+		if (check(s, e) != 0)
+			return -1;
 		if (send_queue(s) != 0)
 			return say_end(s, e);
 		n = read(guest_exec_out_fd(s->x), p, max);
@@ -388,7 +423,7 @@ int copysh_read(struct copysh *s, void *p, size_t max, bool or_said,
 		}
 		if (n == 0 || !is_again())
 			return say_end(s, e);
-		if (or_said && has_said(s))
+		if (or_said && s->said_at < s->tail_at)
 			return 0;
 		if (wait_channel(s, s->queue.len > 0, &readable, s->deadline,
 				 e) != 0)
@@ -405,6 +440,8 @@ int copysh_said(struct copysh *s, char *ret, size_t max, int64_t wait_ms,
 		struct pollfd p = {.fd = guest_exec_err_fd(s->x),
 				   .events = POLLIN};
 
+		if (check(s, e) != 0)
+			return -1;
 		if (s->err_ended || send_queue(s) != 0)
 			return say_end(s, e);
 		if (poll(&p, 1, 0) > 0) {

@@ -526,8 +526,10 @@ static int run_streams(struct guest_exec *x, const struct guest_run *r,
 				       {.fd = x->errs, .events = POLLIN},
 				       {.fd = r->cancel_fd, .events = POLLIN}};
 
+		/* a flood, of bytes that nobody keeps, is always ready */
 		if (deadline_poll(fds, 4, d, "waiting for the command to end",
-				  e) < 0)
+				  e) < 0 ||
+		    deadline_check(d, "waiting for the command to end", e) < 0)
 			return -1;
 		if (fds[3].revents)
 			return err_set(e, ERR_CANCELLED, "cancelled");

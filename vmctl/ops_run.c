@@ -295,7 +295,9 @@ static int run_to_end(struct running *r, struct err *e)
 			return -1;
 		if (!call_streams(r->c))
 			tell(r);
-		if (r->exited && deadline_passed(r->quiet))
+		/* what runs on in the background may write without end */
+		if (r->exited && (deadline_passed(r->quiet) ||
+				  deadline_passed(r->end)))
 			return 0;
 		if (!r->exited && deadline_check(r->end, "running", e) < 0)
 			return -1;

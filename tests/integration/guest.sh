@@ -101,7 +101,7 @@ run() {
 
 start_sshd main "HostKey $dir/host"
 export GUEST_PORT=$port
-for scenario in exits streams words flood slow-reader parallel warm idle \
+for scenario in exits streams words flood endless slow-reader parallel warm idle \
 	lost stopped moved ending background; do
 	drive $scenario
 done

@@ -226,6 +226,21 @@ static void flood(struct guest *g)
 	CHECK(!TOOL_COSTS_COUNT || peak - before < 24 * MIB);
 }
 
+/* M17: output that nobody keeps is always ready to be read; the deadline counts
+ * all the same. */
+static void endless(struct guest *g)
+{
+	const struct guest_run r = {.argv = SH("exec cat /dev/zero"),
+				    .cancel_fd = -1};
+	int64_t begun_ms = deadline_now_ms();
+	struct guest_exit x;
+	struct err e = {0};
+
+	CHECK_FAILS(guest_run(g, &r, deadline_in_ms(1000), &x, &e), &e,
+		    ERR_TIMEOUT, "waiting for the command");
+	CHECK(deadline_now_ms() - begun_ms < LATE_MS);
+}
+
 /* Who reads slowly gets everything, though the command is long gone. */
 static void slow_reader(struct guest *g)
 {
@@ -596,6 +611,7 @@ int main(int argc, char *argv[])
 		{.name = "streams", .with_guest = streams},
 		{.name = "words", .with_guest = words},
 		{.name = "flood", .with_guest = flood},
+		{.name = "endless", .with_guest = endless},
 		{.name = "slow-reader", .with_guest = slow_reader},
 		{.name = "parallel", .with_guest = parallel},
 		{.name = "warm", .with_guest = warm},

@@ -80,10 +80,13 @@ void image_remove_import(const struct home *h, const char *id);
 struct image_import {
 	const char *path; /* that file, whole by now */
 	const char *name; /* what the person called it */
+	uint64_t disk_max_len; /* of the machine that it is for */
 	int cancel_fd;
 	struct deadline deadline;
 };
-/* Make an image of it; its ID comes from the SHA-256, so the same bytes are
+/* Make an image of it, which takes no more of the host's disk than
+ * disk_max_len, whatever its clusters refer to: a larger one is refused before
+ * it is converted. Its ID comes from the SHA-256, so the same bytes are
  * one image. The file is gone afterwards in any case. */
 int image_import(const struct home *h, const struct image_import *i,
 		 struct image *ret, struct err *e)

@@ -138,6 +138,11 @@ static int import(const struct home *h, const struct image_import *i,
 
 	if (inspect(i->path, in.hex, &in.header, e))
 		return -1;
+	if (in.header.disk_len > i->disk_max_len)
+		return err_set(e, ERR_INVALID,
+			       "the disk must be at least as large as the "
+			       "image's: %llu MiB",
+			       (unsigned long long)(in.header.disk_len >> 20));
 	snprintf(id, sizeof(id), IMPORT "%.32s", in.hex);
 	if (image_get(h, id, ret, NULL) == 0)
 		return 0;

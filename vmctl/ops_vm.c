@@ -253,8 +253,8 @@ static int receive(struct call *c, int fd, struct err *e)
 }
 
 /* The client sends the file's bytes: we open no path that a client names. */
-static int import(struct call *c, const char *name, struct image *ret,
-		  struct err *e)
+static int import(struct call *c, const char *name, uint64_t disk_max_len,
+		  struct image *ret, struct err *e)
 {
 	struct service *s = call_service(c);
 	autofree char *path = NULL;
@@ -262,6 +262,7 @@ static int import(struct call *c, const char *name, struct image *ret,
 	const struct image_import i = {
 		.path = path,
 		.name = name,
+		.disk_max_len = disk_max_len,
 		.cancel_fd = call_cancel_fd(c),
 		.deadline = call_deadline(c),
 	};
@@ -288,7 +289,7 @@ static int choose_image(struct call *c, const json_t *args,
 		return -1;
 	v->desktop = !name && !headless;
 	if (name)
-		return import(c, name, ret, e);
+		return import(c, name, v->disk_len, ret, e);
 	return image_find(&s->home, v->desktop, ret, e);
 }
 

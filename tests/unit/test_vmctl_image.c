@@ -141,6 +141,7 @@ static int import(const struct home *h, const void *bytes, size_t len,
 	struct image_import i = {
 		.path = path,
 		.name = "disk.img",
+		.disk_max_len = 1 << 30,
 		.cancel_fd = -1,
 		.deadline = deadline_in_ms(60000),
 	};
@@ -180,6 +181,12 @@ static void imports(void **state)
 	assert_fails(image_get(&h, i.id, &again, &e), &e, ERR_NOT_FOUND,
 		     "import-");
 	image_finish(&i);
+	/* a small file may stand for more bytes than the host has: M17 */
+	memset(disk, 0, len);
+	memcpy(disk, "QFI\xfb\0\0\0\2", 8);
+	disk[27] = 1; /* 4 GiB */
+	assert_fails(import(&h, disk, len, &i, &e), &e, ERR_INVALID,
+		     "at least as large as the image's: 4096 MiB");
 	/* it names another file: nothing is kept */
 	memcpy(disk, "QFI\xfb\0\0\0\3\0\0\0\0\0\0\2\0", 16);
 	assert_fails(import(&h, disk, len, &i, &e), &e, ERR_INVALID,

@@ -155,6 +155,32 @@ static enum err_code known(enum err_code code)
 	return (unsigned)code < ERR_CODE_COUNT ? code : ERR_INTERNAL;
 }
 
+const char *err_quote(char ret[ERR_QUOTE_SIZE], const char *text, size_t len)
+{
+	static const char cut[] = "\xe2\x80\xa6"; /* … */
+	char *to = ret;
+
+	*to++ = '"';
+	if (len > ERR_QUOTE_LEN) {
+		text += len - ERR_QUOTE_LEN;
+		len = ERR_QUOTE_LEN;
+		memcpy(to, cut, sizeof(cut) - 1);
+		to += sizeof(cut) - 1;
+	}
+	for (; len > 0; len--, text++) {
+		char c = *text;
+
+		if (c == '"')
+			c = '\'';
+		else if (c == '\0')
+			c = ' ';
+		*to++ = c;
+	}
+	*to++ = '"';
+	*to = '\0';
+	return ret;
+}
+
 const char *err_code_name(enum err_code code)
 {
 	return codes[known(code)].name;

@@ -16,6 +16,8 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include <stddef.h>
+
 enum err_code {
 	ERR_NONE = 0,
 	ERR_INVALID,	 /* bad input: the caller can correct it */
@@ -56,6 +58,15 @@ int err_sys(struct err *e, const char *fmt, ...)
 /* Put context in front: "copying a.txt: " + what was there. Returns -1. */
 int err_wrap(struct err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Words of a guest, to be put into a message: in double quotes, with none
+ * inside, so that a reader sees where they end and our own go on; of a long
+ * text the end, which says most. Returns ret.
+ */
+#define ERR_QUOTE_LEN 160
+#define ERR_QUOTE_SIZE (ERR_QUOTE_LEN + 6)
+const char *err_quote(char ret[ERR_QUOTE_SIZE], const char *text, size_t len);
 
 /*
  * All three return -1. Saying so here lets compilers and analyzers see that a

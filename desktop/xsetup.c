@@ -32,6 +32,7 @@ int xsetup_len(const uint8_t head[XSETUP_HEAD_LEN], size_t *ret_len,
 
 static int refused(const uint8_t *p, size_t len, struct err *e)
 {
+	char words[ERR_QUOTE_SIZE];
 	size_t reason_len = p[1];
 
 	if (p[0] != 0)
@@ -40,8 +41,9 @@ static int refused(const uint8_t *p, size_t len, struct err *e)
 			       "authentication");
 	if (reason_len > len - XSETUP_HEAD_LEN)
 		reason_len = len - XSETUP_HEAD_LEN;
-	return err_set(e, ERR_DENIED, "the guest's X server refuses: %.*s",
-		       (int)reason_len, (const char *)p + XSETUP_HEAD_LEN);
+	return err_set(e, ERR_DENIED, "the guest's X server refuses: %s",
+		       err_quote(words, (const char *)p + XSETUP_HEAD_LEN,
+				 reason_len));
 }
 
 /* bits per pixel of the format of this depth must be 32 */

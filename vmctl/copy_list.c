@@ -88,6 +88,7 @@ static int check_said(struct copy_list *l, struct treewire_str said,
 	const char *status = strstr(text, "=0");
 	bool empty = manifest_count(l->m) == 0 && l->special_count == 0;
 	struct err trouble = {0};
+	char words[ERR_QUOTE_SIZE];
 	char *line = text;
 
 	if (status && (status == text || status[-1] == '\n') && !status[2])
@@ -101,11 +102,10 @@ static int check_said(struct copy_list *l, struct treewire_str said,
 	line[strcspn(line, "\n")] = '\0';
 	if (empty && strstr(line, "No such file"))
 		return say_missing(l, e);
-	if (strstr(line, "ermission denied"))
-		err_set(&trouble, ERR_DENIED, "%s: %s", l->side->vm, line);
-	else
-		err_set(&trouble, ERR_SYSTEM, "%s: find: %s", l->side->vm,
-			line);
+	err_set(&trouble,
+		strstr(line, "ermission denied") ? ERR_DENIED : ERR_SYSTEM,
+		"%s: find says %s", l->side->vm,
+		err_quote(words, line, strlen(line)));
 	/* without a single entry the copy fails, else it is incomplete */
 	if (empty) {
 		if (e)

@@ -232,6 +232,7 @@ static int next_said(struct copysh *s, char *ret, size_t max)
 static int say_end(struct copysh *s, struct err *e)
 {
 	struct deadline d = deadline_min(s->deadline, deadline_in_ms(EXIT_MS));
+	char words[ERR_QUOTE_SIZE];
 	struct guest_exit how = {0};
 
 	guest_exec_close_in(s->x);
@@ -244,8 +245,9 @@ static int say_end(struct copysh *s, struct err *e)
 		keep_line(s, s->said.data + s->tail_at,
 			  s->said.len - s->tail_at);
 	if (s->telling[0])
-		return err_set(e, s->telling_code, "%s: %s", s->vm,
-			       s->telling);
+		return err_set(e, s->telling_code, "%s says %s", s->vm,
+			       err_quote(words, s->telling,
+					 strlen(s->telling)));
 	if (how.status < 0)
 		return err_set(e, ERR_SYSTEM,
 			       "%s: the copy was killed there by SIG%s", s->vm,

@@ -202,7 +202,9 @@ static bool try_elsewhere(struct guest_chan *c)
 static void refused(struct guest_chan *c)
 {
 	const char *text = ssh_get_error(c->session->ssh);
+	char words[ERR_QUOTE_SIZE];
 
+	err_quote(words, text, strlen(text)); /* it may hold the guest's */
 	if (try_elsewhere(c))
 		return;
 	switch (c->kind) {
@@ -213,7 +215,7 @@ static void refused(struct guest_chan *c)
 		fail(c, ERR_UNAVAILABLE, "sshd does not offer ", c->what);
 		break;
 	case GUEST_EXEC:
-		fail(c, ERR_UNAVAILABLE, "sshd refuses to run it: ", text);
+		fail(c, ERR_UNAVAILABLE, "sshd refuses to run it: ", words);
 		break;
 	}
 	if (c->phase == GUEST_OPEN) {

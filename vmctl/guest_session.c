@@ -246,6 +246,14 @@ void guest_session_free(struct guest_session *s)
 	free(s);
 }
 
+/* libssh's reason, which may hold the guest's: a DISCONNECT has a text. */
+static const char *reason(struct guest_session *s, char ret[ERR_QUOTE_SIZE])
+{
+	const char *text = ssh_get_error(s->ssh);
+
+	return err_quote(ret, text, strlen(text));
+}
+
 /* ---- becoming up ---- */
 
 static int set_options(struct guest_session *s, const char *address)
@@ -321,15 +329,14 @@ static void step_kex(struct guest_session *s)
 {
 	int rc = ssh_connect(s->ssh);
 	int fd = ssh_get_fd(s->ssh);
-	const char *text;
+	char words[ERR_QUOTE_SIZE];
 
 	if (fd >= 0 && fd_set_nonblock(fd, NULL) < 0)
 		rc = SSH_ERROR;
 	if (rc == SSH_AGAIN)
 		return;
 	if (rc != SSH_OK) {
-		text = ssh_get_error(s->ssh);
-		if (strstr(text, "host key algo"))
+		if (strstr(ssh_get_error(s->ssh), "host key algo"))
 			guest_session_fail(s, ERR_DENIED,
 					   "Host key verification failed: what "
 					   "answers at %s's address offers no "
@@ -338,7 +345,7 @@ static void step_kex(struct guest_session *s)
 		else
 			guest_session_fail(s, ERR_UNAVAILABLE,
 					   "%s does not answer ssh: %s",
-					   s->g->name, text);
+					   s->g->name, reason(s, words));
 		return;
 	}
 	check_host_key(s);
@@ -348,6 +355,7 @@ static void step_kex(struct guest_session *s)
 
 static void step_auth(struct guest_session *s)
 {
+	char words[ERR_QUOTE_SIZE];
 	int rc;
 
 	if (!s->key && ssh_pki_import_privkey_file(s->g->key_path, NULL, NULL,
@@ -368,7 +376,7 @@ static void step_auth(struct guest_session *s)
 		s->heard_ms = s->junk_ms = deadline_now_ms();
 	} else if (rc == SSH_AUTH_ERROR) {
 		guest_session_fail(s, ERR_UNAVAILABLE, "%s ended the login: %s",
-				   s->g->name, ssh_get_error(s->ssh));
+				   s->g->name, reason(s, words));
 	} else {
 		guest_session_fail(s, ERR_DENIED,
 				   "%s does not accept our key for user %s",
@@ -418,6 +426,8 @@ static void read_some(struct guest_session *s)
 
 bool guest_session_check(struct guest_session *s)
 {
+	char words[ERR_QUOTE_SIZE];
+
 	if (s->link != GUEST_LINK_UP)
 		return s->link != GUEST_LINK_DEAD;
 	if (s->tainted)
@@ -428,7 +438,7 @@ bool guest_session_check(struct guest_session *s)
 		 ssh_get_status(s->ssh) & (SSH_CLOSED | SSH_CLOSED_ERROR))
 		guest_session_fail(s, ERR_UNAVAILABLE,
 				   "the connection to %s was lost: %s",
-				   s->g->name, ssh_get_error(s->ssh));
+				   s->g->name, reason(s, words));
 	return s->link == GUEST_LINK_UP;
 }
 

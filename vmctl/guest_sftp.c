@@ -125,6 +125,7 @@ static int exchange(struct guest_sftp *f, struct guest_reply *ret,
 static int refused(struct guest_sftp *f, struct guest_reply *r,
 		   const char *path, struct err *e)
 {
+	char words[ERR_QUOTE_SIZE];
 	struct guest_text text;
 	uint32_t code;
 
@@ -145,9 +146,8 @@ static int refused(struct guest_sftp *f, struct guest_reply *r,
 		return err_set(e, ERR_DENIED,
 			       "%s: permission denied in the guest", path);
 	default:
-		return err_set(e, ERR_SYSTEM, "%s: the guest says \"%.*s\"",
-			       path, (int)(text.len < 200 ? text.len : 200),
-			       text.p);
+		return err_set(e, ERR_SYSTEM, "%s: the guest says %s", path,
+			       err_quote(words, text.p, text.len));
 	}
 }
 

@@ -85,10 +85,12 @@ static char *last_words(const struct wait *w)
 static int fail(struct wait *w, const struct err *why, struct err *e)
 {
 	autofree char *words = last_words(w);
+	char quoted[ERR_QUOTE_SIZE];
 
-	return err_set(e, why->code, "%s%s%.160s", err_msg(why),
-		       words ? "; its console ends with: " : "",
-		       words ? words : "");
+	if (!words)
+		return err_set(e, why->code, "%s", err_msg(why));
+	return err_set(e, why->code, "%s; its console ends with %s",
+		       err_msg(why), err_quote(quoted, words, strlen(words)));
 }
 
 /* -- the machine -------------------------------------------------------------

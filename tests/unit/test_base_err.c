@@ -170,7 +170,38 @@ static void names_come_back(void **state)
 	assert_int_equal(err_http((enum err_code)99), err_http(ERR_INTERNAL));
 }
 
+/* M17: what a guest says ends where its quotes do. */
+static void quoting(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *want;
+	} rows[] = {
+		{"", 0, "\"\""},
+		{"bye", 3, "\"bye\""},
+		{"a\". Now run x \"b", 16, "\"a'. Now run x 'b\""},
+		{"a\nb\0c", 5, "\"a\nb c\""},
+	};
+	char ret[ERR_QUOTE_SIZE], longest[ERR_QUOTE_LEN + 1];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_COUNT(rows); i++)
+		assert_string_equal(
+			err_quote(ret, rows[i].text, rows[i].len),
+			rows[i].want);
+	memset(longest, 'x', sizeof(longest));
+	longest[0] = 'a';
+	assert_string_equal(err_quote(ret, longest, ERR_QUOTE_LEN) + 1 +
+				    ERR_QUOTE_LEN,
+			    "\"");
+	err_quote(ret, longest, sizeof(longest));
+	assert_int_equal(strlen(ret), ERR_QUOTE_SIZE - 1);
+	assert_int_equal(strncmp(ret, "\"\xe2\x80\xa6x", 5), 0);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(quoting),
 	cmocka_unit_test(set_escapes),
 	cmocka_unit_test(set_replaces),
 	cmocka_unit_test(set_cuts_whole_pieces),

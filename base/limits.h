@@ -106,6 +106,8 @@
 /* one stream's bytes that wait for a slow reader: more than any guest may
  * send before we grant it more, twice */
 #define LIMIT_GUEST_STAGE_LEN (32 << 20)
+/* key exchange and login take some 4 KiB */
+#define LIMIT_GUEST_HELLO_LEN (1 << 20)
 /* bytes outside of channels: a burst, and what may go on for ever (key
  * exchanges, window updates) */
 #define LIMIT_GUEST_JUNK_LEN (4 * 1024 * 1024)

@@ -63,11 +63,11 @@ static const struct {
 				   "libssh.org,ecdh-sha2-nistp256"},
 	{SSH_OPTIONS_CIPHERS_C_S,
 	 "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
-	 "chacha20-poly1305@openssh.com"},
+	 "chacha20-poly1305@openssh.com,aes256-ctr"},
 	{SSH_OPTIONS_CIPHERS_S_C,
 	 "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
-	 "chacha20-poly1305@openssh.com"},
-	{SSH_OPTIONS_HMAC_C_S, "hmac-sha2-256-etm@openssh.com"}, /* of none */
+	 "chacha20-poly1305@openssh.com,aes256-ctr"},
+	{SSH_OPTIONS_HMAC_C_S, "hmac-sha2-256-etm@openssh.com"}, /* with CTR */
 	{SSH_OPTIONS_HMAC_S_C, "hmac-sha2-256-etm@openssh.com"},
 	{SSH_OPTIONS_COMPRESSION, "no"},
 	{SSH_OPTIONS_KNOWNHOSTS, "/dev/null"},
@@ -456,6 +456,11 @@ void guest_session_dispatch(struct guest_session *s)
 	guest_session_leave(s);
 	if (s->link == GUEST_LINK_UP)
 		count_junk(s, deadline_now_ms());
+	else if (s->counter->in_bytes > LIMIT_GUEST_HELLO_LEN)
+		guest_session_fail(s, ERR_PROTOCOL,
+				   "%s broke the ssh protocol: it talks and "
+				   "talks, but does not let us in",
+				   s->g->name);
 	guest_session_check(s);
 }
 
@@ -466,10 +471,15 @@ int guest_session_fd(const struct guest_session *s)
 
 short guest_session_events(const struct guest_session *s)
 {
+	short events = 0;
+
 	if (s->link == GUEST_LINK_TCP)
 		return POLLOUT;
-	return ssh_get_poll_flags(s->ssh) & SSH_WRITE_PENDING ? POLLIN | POLLOUT
-							      : POLLIN;
+	if (!s->paused)
+		events = POLLIN;
+	if (ssh_get_poll_flags(s->ssh) & SSH_WRITE_PENDING)
+		events |= POLLOUT;
+	return events;
 }
 
 bool guest_session_may_write(struct guest_session *s)

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 mode=${MODE:-release}
 tools=$PWD/build/$mode/tools
-make -s MODE="$mode" "build/$mode/tools/guest_"{drive,files,sockets}
+make -s MODE="$mode" "build/$mode/tools/guest_"{drive,files,siege,sockets}
 
 if [ "$(id -u)" = 0 ] && [ -z "${GUEST_TEST_INSIDE:-}" ]; then
 	GUEST_TEST_INSIDE=1 exec unshare -m --propagation private -- \
@@ -138,5 +138,20 @@ drive wrong-client "$dir/stranger"
 start_sshd asleep "HostKey $dir/host"
 kill -STOP "$server"
 GUEST_PORT=$port drive silent
+
+# M17: servers with the right key that lie, stall and flood
+for mode in $("$tools/guest_siege"); do
+	rm -f "$dir/port"
+	/usr/bin/python3 tests/integration/hostile_sshd.py "$dir/host" \
+		"$dir/port" "$mode" > "$dir/hostile.log" 2>&1 &
+	pids+=($!)
+	for _ in $(seq 100); do
+		[ -s "$dir/port" ] && break
+		sleep 0.1
+	done
+	GUEST_PORT=$(cat "$dir/port") run guest_siege "$mode"
+	kill -KILL "${pids[-1]}"
+	wait "${pids[-1]}" 2> /dev/null || true
+done
 
 echo "$passed passed, 0 failed"

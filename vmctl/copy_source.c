@@ -348,6 +348,9 @@ static int verify_end(struct source *s, struct err *e)
 			return -1;
 		rc = verify(s, 0, e);
 	}
+	/* it was said to be good, but here is more of it */
+	if (rc > 0 && s->flight_count == 1 && s->text_len > s->text_at)
+		return 0;
 	return rc;
 }
 

@@ -1,4 +1,5 @@
-/* Drives a fuzz target over files: a corpus is replayed as an ordinary test. */
+/* M16: drives a fuzz target over files: the corpus that our encoders wrote
+ * (tests/tools/corpus_*.c) is replayed as an ordinary test. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

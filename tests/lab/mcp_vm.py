@@ -150,6 +150,10 @@ def commands(c):
     assert s["untrusted"] == ["stdout", "stderr"]
     texts = [b["text"] for b in r["content"]]
     assert any("untrusted" in t and "\nhi\n" in t for t in texts), texts
+    # M17: what runs on in the background and never falls silent
+    r = c.finish(c.ok("vm_run", vm=VM, command="yes & echo up", timeout_s=5))
+    s = r["structuredContent"]
+    assert s["exit"] == 0 and s["background"], s
     r = c.ok("vm_write", vm=VM, path="note.txt", content="one\ntwo\n")
     r = c.ok("vm_read", vm=VM, path="note.txt")
     assert "one\ntwo" in r["content"][-1]["text"]

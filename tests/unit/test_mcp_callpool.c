@@ -47,25 +47,51 @@ static void run_piece(void *arg)
 	pthread_mutex_unlock(&j->lock);
 }
 
+/* Wait until so many pieces are at work and the journal says so. */
+static void await(struct journal *j, int open_now, const char *text)
+{
+	struct deadline d = deadline_in_ms(10000);
+	bool so = false;
+
+	while (!so && !deadline_passed(d)) {
+		pthread_mutex_lock(&j->lock);
+		so = j->open_now == open_now && strcmp(j->text, text) == 0;
+		pthread_mutex_unlock(&j->lock);
+		if (!so)
+			deadline_sleep_ms(1);
+	}
+	assert_true(so);
+}
+
 static void a_lane_keeps_its_order(void **state)
 {
 	struct journal j = {.lock = PTHREAD_MUTEX_INITIALIZER};
-	struct piece pieces[] = {
-		{&j, 'a', 60, -1}, {&j, 'b', 20, -1}, {&j, 'c', 0, -1},
-		{&j, 'x', 0, -1},
-	};
 	struct callpool *p = callpool_new(8, 8);
 	struct err e = {0};
+	int gate[2];
 
 	(void)state;
+	assert_int_equal(pipe(gate), 0);
+
+	struct piece pieces[] = {
+		{&j, 'a', 0, gate[0]},
+		{&j, 'b', 20, -1},
+		{&j, 'c', 0, -1},
+		{&j, 'x', 0, -1},
+	};
+
 	for (int i = 0; i < 3; i++)
 		assert_ok(callpool_submit(p, "vm1", run_piece, &pieces[i], &e),
 			  &e);
-	/* another VM's input and calls without a lane pass by */
+	await(&j, 1, "");
+	/* another VM's input passes by while the first of this lane is at work */
 	assert_ok(callpool_submit(p, "vm2", run_piece, &pieces[3], &e), &e);
+	await(&j, 1, "x");
+	assert_int_equal(write(gate[1], "1", 1), 1);
 	callpool_free(p);
 	assert_string_equal(j.text, "xabc");
-	assert_int_equal(j.open_most, 2);
+	close(gate[0]);
+	close(gate[1]);
 }
 
 static void threads_and_queue_are_bounded(void **state)
@@ -86,7 +112,8 @@ static void threads_and_queue_are_bounded(void **state)
 			break;
 		}
 		taken++;
-		deadline_sleep_ms(20);
+		/* the queue's places are counted once both threads are busy */
+		await(&j, taken < 2 ? taken : 2, "");
 	}
 	/* two run, three wait */
 	assert_int_equal(taken, 5);

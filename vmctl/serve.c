@@ -199,7 +199,7 @@ int serve_begin_call(struct serve *s, struct call *c, struct err *e)
 
 	pthread_mutex_lock(&s->lock);
 	if (s->stopping) {
-		err_set(e, ERR_UNAVAILABLE, "the service is stopping");
+		err_set(e, ERR_UNAVAILABLE, "the service is stopping: try again");
 	} else if (check_counts(s, c, e) == 0) {
 		/* first the list: the thread may be done before we look again
 		 */

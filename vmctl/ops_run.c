@@ -352,6 +352,13 @@ static int run_streaming(struct running *r, json_t **ret_result, struct err *e)
 	return 0;
 }
 
+static void end_late(struct running *r)
+{
+	guest_exec_stop(r->x);
+	if (guest_exec_wait(r->x, deadline_in_ms(0), &r->exit, NULL) == 0)
+		r->exited = true;
+}
+
 static int run_captured(struct running *r, const json_t *args, const char *vm,
 			json_t **ret_result, struct err *e)
 {
@@ -373,7 +380,7 @@ static int run_captured(struct running *r, const json_t *args, const char *vm,
 	/* late, but what it said so far is worth an answer */
 	if (rc == 0 || (why.code == ERR_TIMEOUT && deadline_passed(r->end))) {
 		if (rc < 0)
-			guest_exec_stop(r->x);
+			end_late(r);
 		*ret_result = shown_record(r, rc < 0);
 		rc = 0;
 	} else {

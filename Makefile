@@ -201,6 +201,7 @@ analyze:
 	+$(MAKE) MODE=analyze WERROR=0 all
 cppcheck:
 	cppcheck --std=c11 --enable=warning,performance,portability --inline-suppr \
+		'-Djson_object_foreach(o,k,v)=while(next(o,&k,&v))' \
 		--error-exitcode=1 --quiet --force -I. $(LAYERS)
 lint: lint-layers lint-style cppcheck
 

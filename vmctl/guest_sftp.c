@@ -559,7 +559,7 @@ static int do_read_file(struct guest_sftp *f, struct job *j, struct err *e)
 int guest_read_file(struct guest *g, const char *path, struct deadline d,
 		    struct buf *out, struct err *e)
 {
-	struct guest_stat st;
+	struct guest_stat st = {0};
 	struct job j = {.g = g, .path = path, .d = d, .stat = &st, .out = out};
 
 	/* opening a FIFO would wait for its writer, for as long as d allows */
@@ -638,7 +638,7 @@ static char *temp_beside(const char *path, struct err *e)
 static int look_at_target(struct guest_sftp *f, struct job *j, char **ret_path,
 			  struct err *e)
 {
-	struct guest_stat st;
+	struct guest_stat st = {0};
 	struct err err = {0};
 	struct job at = {.path = j->path, .d = j->d, .stat = &st};
 

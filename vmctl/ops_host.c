@@ -171,7 +171,7 @@ static int count_image(struct image *i, void *ctx, struct err *e)
 static void check_images(struct service *s, json_t *rows)
 {
 	autofree char *text = NULL;
-	struct image i;
+	struct image i = {0};
 	struct err e = {0};
 	unsigned count = 0;
 

@@ -78,8 +78,7 @@ static const char *home_relative(const char *path)
 static int fill_argv(struct request *r, const json_t *args, struct err *e)
 {
 	const char *command = NULL;
-	const json_t *argv = json_object_get(args, "argv"), *word;
-	size_t i;
+	const json_t *argv = json_object_get(args, "argv");
 
 	if (json_opt_str(args, "command", &command, e) < 0)
 		return -1;
@@ -92,8 +91,8 @@ static int fill_argv(struct request *r, const json_t *args, struct err *e)
 	if (json_array_size(argv) > LIMIT_ARGS_COUNT)
 		return err_set(e, ERR_LIMIT, "more than %d arguments",
 			       LIMIT_ARGS_COUNT);
-	json_array_foreach((json_t *)(uintptr_t)argv, i, word) r->argv[i] =
-		json_string_value(word);
+	for (size_t i = 0; i < json_array_size(argv); i++)
+		r->argv[i] = json_string_value(json_array_get(argv, i));
 	return 0;
 }
 

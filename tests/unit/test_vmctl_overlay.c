@@ -123,10 +123,13 @@ static char *info(const char *path)
 	struct err e = {0};
 	struct buf out;
 	const struct proc_run r = {.out = &out, .cancel_fd = -1};
+	char *text;
 
 	buf_init(&out, 64 * 1024);
 	assert_ok(proc_run(argv, &r, deadline_in_ms(30000), &e), &e);
-	return buf_take(&out);
+	text = buf_take(&out);
+	buf_finish(&out);
+	return text;
 }
 
 /* The chain names its parts with their formats, and QEMU's group may write. */

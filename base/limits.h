@@ -95,7 +95,7 @@
 #define LIMIT_AGENT_VMS_COUNT 4
 
 /* an emulated guest on a busy host takes minutes to its sshd */
-#define LIMIT_BOOT_MS (10 * 60 * 1000)
+#define LIMIT_BOOT_MS (10LL * 60 * 1000)
 #define LIMIT_SSH_CONNECT_MS 60000
 /* a session that says nothing for this long is asked for a sign of life … */
 #define LIMIT_GUEST_QUIET_MS 30000

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define CPUINFO_CAP (4 * 1024 * 1024)
+#define CPUINFO_CAP ((size_t)4 * 1024 * 1024)
 
 static bool has_word(const char *line, size_t len, const char *word)
 {

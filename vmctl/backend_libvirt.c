@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define XML_CAP (256 * 1024)
+#define XML_CAP ((size_t)256 * 1024)
 #define POLL_MS 300
 /* a guest that is still booting does not hear the power button */
 #define ACPI_AGAIN_MS 10000
@@ -229,7 +229,7 @@ static int bl_list(struct backend *b,
 	for (int i = 0; i < count; i++) {
 		const char *name = domain_name_parse(virDomainGetName(all[i]),
 						     l->home->instance);
-		enum machine_state state;
+		enum machine_state state = MACHINE_OFF;
 
 		/* one that vanished meanwhile is not there */
 		if (name && get_state(all[i], &state, NULL) == 0)
@@ -320,7 +320,7 @@ static int bl_start(struct backend *b, const char *name, struct err *e)
 	struct backend_libvirt *l = bl_of(b);
 	auto_conn c = bl_connect(l, e);
 	auto_domain d = c ? find(l, c, name, e) : NULL;
-	enum machine_state state;
+	enum machine_state state = MACHINE_OFF;
 	uint32_t subnet;
 
 	if (!d || get_state(d, &state, e) ||
@@ -353,7 +353,7 @@ static bool press_power_button(virDomainPtr d, struct deadline deadline)
 	struct deadline again = deadline_in_ms(0);
 
 	while (!deadline_passed(deadline)) {
-		enum machine_state state;
+		enum machine_state state = MACHINE_OFF;
 
 		if (virDomainIsActive(d) == 0)
 			return true;

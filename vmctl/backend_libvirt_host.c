@@ -103,16 +103,24 @@ static void doctor_accel(struct backend_libvirt *l, backend_say *say,
 
 /* -- QEMU's user ------------------------------------------------------------- */
 
+/* "+64055:+64055" in <baselabel type='kvm'> of the dac model. */
 static bool parse_user(const char *caps, struct datadir_qemu *ret)
 {
 	const char *model = strstr(caps, "<model>dac</model>");
 	const char *label = model ? strstr(model, "<baselabel ") : NULL;
-	unsigned uid, gid;
+	unsigned long uid, gid;
+	char *end;
 
-	label = label ? strchr(label, '>') : NULL;
-	if (!label || sscanf(label, ">+%u:+%u<", &uid, &gid) != 2)
+	label = label ? strstr(label, ">+") : NULL;
+	if (!label)
 		return false;
-	*ret = (struct datadir_qemu){uid, gid};
+	uid = strtoul(label + 2, &end, 10);
+	if (strncmp(end, ":+", 2) != 0)
+		return false;
+	gid = strtoul(end + 2, &end, 10);
+	if (*end != '<')
+		return false;
+	*ret = (struct datadir_qemu){(uid_t)uid, (gid_t)gid};
 	return true;
 }
 

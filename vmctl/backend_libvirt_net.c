@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define XML_CAP (64 * 1024)
-#define ROUTES_CAP (4 * 1024 * 1024)
+#define XML_CAP ((size_t)64 * 1024)
+#define ROUTES_CAP ((size_t)4 * 1024 * 1024)
 #define RANGES_MAX 1024
 
 /* -- choosing ---------------------------------------------------------------- */
@@ -265,7 +265,7 @@ void bl_network_doctor(struct backend_libvirt *l, virConnectPtr c,
 	auto_network n = virNetworkLookupByName(c, l->network);
 	autofree char *text = NULL;
 	char gateway[SUBNET_ADDRESS_SIZE];
-	uint32_t subnet;
+	uint32_t subnet = 0;
 	struct err e = {0};
 
 	if (!n || virNetworkIsActive(n) != 1) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_CAP (64 * 1024)
+#define FILE_CAP ((size_t)64 * 1024)
 #define BLANKS " \t\r"
 
 static char *trim(char *s)

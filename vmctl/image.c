@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RECORD_CAP (256 * 1024)
+#define RECORD_CAP ((size_t)256 * 1024)
 #define SUFFIX ".qcow2"
 #define PART ".part" /* of guest/build-image */
 /* the guest's kernel, boot loader and the seed's service: in every image */
@@ -161,6 +161,7 @@ int image_list(const struct home *h, image_each_fn *fn, void *ctx,
 		return 0;
 	if (!d)
 		return err_sys(e, "%s", dir);
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is, per stream */
 	for (const struct dirent *at; (at = readdir(d));)
 		add_entry(h, at->d_name, &f);
 	closedir(d);
@@ -189,6 +190,7 @@ void image_sweep(const struct home *h)
 
 	if (!d)
 		return;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is, per stream */
 	for (const struct dirent *at; (at = readdir(d));) {
 		if (!is_unfinished(at->d_name))
 			continue;

@@ -99,7 +99,7 @@ static int write_record(const char *path, const char *name,
 	struct tm tm;
 
 	gmtime_r(&now, &tm);
-	strftime(built, sizeof(built), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	(void)!strftime(built, sizeof(built), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	record = json_pack("{s:i, s:s, s:I, s:[], s:{s:o, s:s}}", "v", 1,
 			   "built", built, "disk_bytes",
 			   (json_int_t)in->header.disk_len, "layers", "source",

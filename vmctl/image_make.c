@@ -55,7 +55,7 @@ static void make_id(const char *layers, char ret[IMAGE_ID_SIZE])
 	struct tm tm;
 
 	gmtime_r(&now, &tm);
-	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &tm);
+	(void)!strftime(date, sizeof(date), "%Y%m%d-%H%M%S", &tm);
 	snprintf(ret, IMAGE_ID_SIZE, "%.40s-%s", layers, date);
 	for (char *p = ret; *p; p++) {
 		if (*p == ',')
@@ -63,14 +63,19 @@ static void make_id(const char *layers, char ret[IMAGE_ID_SIZE])
 	}
 }
 
+/* "progress PERCENT TEXT" */
 static void on_line(const char *line, void *ctx)
 {
+	static const char word[] = "progress ";
 	const struct image_build *b = ctx;
-	char text[200];
-	int percent;
+	char *text;
+	long percent;
 
-	if (sscanf(line, "progress %d %199[^\n]", &percent, text) == 2)
-		b->progress(b->ctx, percent, text);
+	if (strncmp(line, word, strlen(word)) != 0)
+		return;
+	percent = strtol(line + strlen(word), &text, 10);
+	if (*text == ' ' && percent >= 0 && percent <= 100)
+		b->progress(b->ctx, (int)percent, text + 1);
 }
 
 /* build-image ends with "error TEXT" on stderr, which proc_run() quotes. */

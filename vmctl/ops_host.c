@@ -91,6 +91,7 @@ static void say(void *ctx, const char *check, bool ok, const char *detail)
 
 static bool installed(const char *program)
 {
+	/* nobody changes it: NOLINTNEXTLINE(concurrency-mt-unsafe) */
 	const char *path = getenv("PATH");
 	autofree char *dirs = alloc_str(path ? path : "/usr/bin:/bin");
 

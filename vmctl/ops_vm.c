@@ -26,7 +26,7 @@
 /* the power button, then the power */
 #define STOP_MS 120000
 #define AGENT_OWNER "agent:"
-#define IMPORT_CHUNK_LEN (256 * 1024)
+#define IMPORT_CHUNK_LEN ((size_t)256 * 1024)
 
 /* A record whose machine libvirt knows no record of. */
 #define STATE_ORPHAN "orphan"
@@ -161,7 +161,7 @@ static json_t *describe(struct service *s, const struct vm_record *v,
 	struct tm tm;
 
 	gmtime_r(&(time_t){v->created_s}, &tm);
-	strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	(void)!strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	set_text(o, "name", v->name);
 	set_text(o, "state", state_text(v->phase, state));
 	set_text(o, "address", v->address);

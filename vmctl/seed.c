@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IMAGE_LEN (1024 * 1024)
-#define TEMPLATE_CAP (64 * 1024)
-#define FILLED_CAP (128 * 1024)
+#define IMAGE_LEN ((size_t)1024 * 1024)
+#define TEMPLATE_CAP ((size_t)64 * 1024)
+#define FILLED_CAP ((size_t)128 * 1024)
 
 /* -- templates --------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define FILE_CAP (64 * 1024)
+#define FILE_CAP ((size_t)64 * 1024)
 #define MIB (1ULL << 20)
 #define GIB (1ULL << 30)
 

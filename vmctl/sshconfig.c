@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONFIG_CAP (1024 * 1024)
+#define CONFIG_CAP ((size_t)1024 * 1024)
 #define ALIAS "boxery-"
 
 /* -- writing -----------------------------------------------------------------

@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 
 #include <arpa/inet.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MASK_24 0xffffff00u
@@ -69,6 +69,22 @@ int subnet_choose(const struct subnet_range *taken, size_t count,
 		       "libvirt's networks cover all that boxery would use");
 }
 
+/* Field number `at` (from 0) of a line, as hexadecimal. */
+static bool hex_field(const char *line, unsigned at, uint32_t *ret)
+{
+	const char *p = line + strspn(line, " \t");
+	char *end;
+
+	for (; at > 0; at--) {
+		p += strcspn(p, " \t\n");
+		p += strspn(p, " \t");
+	}
+	if (!isxdigit((unsigned char)*p))
+		return false;
+	*ret = (uint32_t)strtoul(p, &end, 16);
+	return *end == '\0' || strchr(" \t\n", *end);
+}
+
 size_t subnet_parse_routes(const char *text, struct subnet_range *ret,
 			   size_t max)
 {
@@ -78,9 +94,7 @@ size_t subnet_parse_routes(const char *text, struct subnet_range *ret,
 		uint32_t dest, mask;
 
 		/* Iface Destination Gateway Flags RefCnt Use Metric Mask */
-		if (sscanf(text,
-			   "%*15s %" SCNx32 " %*x %*x %*u %*u %*u %" SCNx32,
-			   &dest, &mask) == 2 &&
+		if (hex_field(text, 1, &dest) && hex_field(text, 7, &mask) &&
 		    mask != 0) {
 			ret[count].address = ntohl(dest);
 			ret[count].mask = ntohl(mask);
@@ -96,13 +110,14 @@ bool subnet_parse_range(const char *address, const char *mask,
 			struct subnet_range *ret)
 {
 	struct in_addr a, m;
-	unsigned prefix;
-	char end;
+	unsigned long prefix;
+	char *end;
 
 	if (inet_pton(AF_INET, address, &a) != 1)
 		return false;
 	if (inet_pton(AF_INET, mask, &m) != 1) {
-		if (sscanf(mask, "%2u%c", &prefix, &end) != 1 || prefix > 32)
+		prefix = strtoul(mask, &end, 10);
+		if (end == mask || *end || prefix > 32)
 			return false;
 		m.s_addr = htonl(prefix ? ~0u << (32 - prefix) : 0);
 	}

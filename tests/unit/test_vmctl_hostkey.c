@@ -180,8 +180,8 @@ static void config(void **state)
 		"HostName 10.0.0.2",
 		"HostKeyAlias boxery-demo",
 		"IdentityFile \"/c 100%%/keys/demo\"",
-		"KnownHostsCommand \"/b/boxery-host\" --home \"/h 1\" "
-		"known-hosts %H",
+		("KnownHostsCommand \"/b/boxery-host\" --home \"/h 1\" "
+		 "known-hosts %H"),
 		"StrictHostKeyChecking yes",
 		"HostKeyAlgorithms ssh-ed25519",
 		"UserKnownHostsFile /dev/null",

@@ -402,7 +402,12 @@ void machines_explain(struct machines *m, const struct call *c, struct err *e)
 	struct machine *used[2]; /* a copy has two */
 	unsigned count = 0;
 
+	const struct op *op = call_op(c);
+
 	if (e->code != ERR_UNAVAILABLE && e->code != ERR_TIMEOUT)
+		return;
+	/* what makes, boots or ends a machine knows better why it failed */
+	if ((op->flags & OP_LOCKS_VM) || strcmp(op->name, "vm_new") == 0)
 		return;
 	pthread_mutex_lock(&m->lock);
 	for (const struct use *u = m->uses; u; u = u->next) {

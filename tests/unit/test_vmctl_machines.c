@@ -173,15 +173,19 @@ static void test_explained(void **state)
 	static const struct {
 		enum err_code code;
 		enum machine_state state;
-		const char *busy, *want;
+		const char *busy, *want, *op;
 	} cases[] = {
 		{ERR_UNAVAILABLE, MACHINE_OFF, NULL,
-		 "demo is off: boxery start demo"},
-		{ERR_TIMEOUT, MACHINE_CRASHED, NULL, "demo has crashed"},
-		{ERR_TIMEOUT, MACHINE_RUNNING, NULL, "as it was"},
-		{ERR_INVALID, MACHINE_OFF, NULL, "as it was"},
+		 "demo is off: boxery start demo", "vm_run"},
+		{ERR_TIMEOUT, MACHINE_CRASHED, NULL, "demo has crashed",
+		 "vm_copy"},
+		{ERR_TIMEOUT, MACHINE_RUNNING, NULL, "as it was", "vm_run"},
+		{ERR_INVALID, MACHINE_OFF, NULL, "as it was", "vm_run"},
 		/* whoever is at work on it tells more */
-		{ERR_TIMEOUT, MACHINE_OFF, "starting", "as it was"},
+		{ERR_TIMEOUT, MACHINE_OFF, "starting", "as it was", "vm_run"},
+		/* and so do those who make it, once it is undone, and boot it */
+		{ERR_UNAVAILABLE, MACHINE_ABSENT, NULL, "as it was", "vm_new"},
+		{ERR_UNAVAILABLE, MACHINE_OFF, NULL, "as it was", "vm_start"},
 	};
 	static const struct backend_ops ops = {.state = tell_state};
 	struct backend backend = {.ops = &ops};
@@ -196,6 +200,7 @@ static void test_explained(void **state)
 	assert_ok(machines_claim(s.machines, &call, "demo", &m, &e), &e);
 	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
 		told_state = cases[i].state;
+		other.op = call.op = op_find(cases[i].op);
 		if (cases[i].busy)
 			assert_ok(machine_lock(m, cases[i].busy, &e), &e);
 		err_set(&e, cases[i].code, "as it was");

@@ -44,8 +44,8 @@ static enum err_code code_of(int code, const char *text)
 		return ERR_EXISTS;
 	if (code == VIR_ERR_OPERATION_INVALID)
 		return ERR_STATE;
-	if (code == VIR_ERR_NO_CONNECT || code == VIR_ERR_INTERNAL_ERROR ||
-	    code == VIR_ERR_SYSTEM_ERROR || code == VIR_ERR_RPC)
+	if (code == VIR_ERR_NO_CONNECT || code == VIR_ERR_SYSTEM_ERROR ||
+	    code == VIR_ERR_RPC)
 		return ERR_UNAVAILABLE;
 	return ERR_SYSTEM;
 }

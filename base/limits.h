@@ -110,7 +110,7 @@
 #define LIMIT_GUEST_HELLO_LEN (1 << 20)
 /* bytes outside of channels: a burst, and what may go on for ever (key
  * exchanges, window updates) */
-#define LIMIT_GUEST_JUNK_LEN (4 * 1024 * 1024)
-#define LIMIT_GUEST_JUNK_PER_MS_LEN 256
+#define LIMIT_GUEST_JUNK_LEN (4 << 20)
+#define LIMIT_GUEST_JUNK_PER_MS_LEN 256LL
 
 #endif

@@ -24,10 +24,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BULK_PIPE_LEN (256 * 1024)
+#define BULK_PIPE_LEN (256 << 10)
 /* a command is killed, or its channel closed, within */
 #define STOP_MS 4000
-#define RUN_STEP_LEN (64 * 1024)
+#define RUN_STEP_LEN ((size_t)64 << 10)
 
 struct guest_exec {
 	struct guest_chan *c;
@@ -257,9 +257,8 @@ int guest_chan_await_open(struct guest_chan *c, int cancel_fd, struct err *e)
 	}
 }
 
-int guest_open_stream(struct guest *g, enum guest_kind kind,
-		      enum guest_role role, const char *what, struct deadline d,
-		      int *ret_fd, struct err *e)
+int guest_open_stream(struct guest *g, const struct guest_target *t,
+		      struct deadline d, int *ret_fd, struct err *e)
 {
 	struct guest_chan *c;
 	int fds[2];
@@ -271,7 +270,7 @@ int guest_open_stream(struct guest *g, enum guest_kind kind,
 		close(fds[1]);
 		return -1;
 	}
-	c = guest_chan_new(g, kind, role, alloc_str(what), d);
+	c = guest_chan_new(g, t->kind, t->role, alloc_str(t->what), d);
 	c->in_fd = c->out.fd = fds[1];
 	guest_chan_submit(c);
 	if (guest_chan_await_open(c, -1, e) < 0) {
@@ -287,8 +286,9 @@ int guest_open_stream(struct guest *g, enum guest_kind kind,
 int guest_open_unix(struct guest *g, const char *path, struct deadline d,
 		    int *ret_fd, struct err *e)
 {
-	return guest_open_stream(g, GUEST_UNIX, GUEST_DESKTOP, path, d, ret_fd,
-				 e);
+	const struct guest_target t = {GUEST_UNIX, GUEST_DESKTOP, path};
+
+	return guest_open_stream(g, &t, d, ret_fd, e);
 }
 
 /* ---- exec ---- */
@@ -354,7 +354,7 @@ int guest_exec_start(struct guest *g, const struct guest_exec_opts *o,
 			      o->bulk ? GUEST_BULK : GUEST_CONTROL, command, d);
 	if (make_fds(x, o, e) < 0) {
 		guest_chan_finish(x->c);
-		guest_chan_unref(x->c);
+		x->c->refs = 1; /* the thread never had it */
 		guest_chan_unref(x->c);
 		free_exec(x);
 		return -1;

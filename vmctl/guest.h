@@ -151,9 +151,9 @@ int guest_read_file(struct guest *g, const char *path, struct deadline d,
 		    struct buf *out, struct err *e)
 	__attribute__((warn_unused_result));
 /* Temp beside it, fsync where the server can, rename over what a link at path
- * points to. mode 0: keep, or 0644. */
+ * points to. The mode stays, or is 0644. */
 int guest_write_file(struct guest *g, const char *path, const void *p,
-		     size_t len, uint32_t mode, struct deadline d,
-		     struct err *e) __attribute__((warn_unused_result));
+		     size_t len, struct deadline d, struct err *e)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -107,6 +107,7 @@ static void on_exit_status(ssh_session ssh, ssh_channel channel, int status,
 	publish_exit(chan, status & 0xff, NULL);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): libssh's parameters */
 static void on_exit_signal(ssh_session ssh, ssh_channel channel,
 			   const char *signal, int core, const char *text,
 			   const char *lang, void *chan)
@@ -123,7 +124,7 @@ static void on_exit_signal(ssh_session ssh, ssh_channel channel,
 
 static void release_ssh(struct guest_chan *c)
 {
-	if (!c->ssh)
+	if (!c->ssh || !c->session)
 		return;
 	ssh_remove_channel_callbacks(c->ssh->channel, &c->ssh->callbacks);
 	ssh_channel_free(c->ssh->channel);
@@ -190,8 +191,8 @@ static void start_open(struct guest_chan *c)
  */
 static bool try_elsewhere(struct guest_chan *c)
 {
-	if (c->phase != GUEST_OPEN || c->kind == GUEST_UNIX || c->ended ||
-	    ++c->refusals >= LIMIT_GUEST_SESSIONS_COUNT)
+	if (!c->session || c->phase != GUEST_OPEN || c->kind == GUEST_UNIX ||
+	    c->ended || ++c->refusals >= LIMIT_GUEST_SESSIONS_COUNT)
 		return false;
 	c->session->full = true;
 	release_ssh(c);
@@ -201,7 +202,7 @@ static bool try_elsewhere(struct guest_chan *c)
 
 static void refused(struct guest_chan *c)
 {
-	const char *text = ssh_get_error(c->session->ssh);
+	const char *text = c->session ? ssh_get_error(c->session->ssh) : "";
 	char words[ERR_QUOTE_SIZE];
 
 	err_quote(words, text, strlen(text)); /* it may hold the guest's */
@@ -352,7 +353,8 @@ void guest_chan_lost(struct guest_chan *c, const struct err *why)
 /* The guest closed it: save what it brought, let libssh forget it. */
 static void step_closed(struct guest_chan *c)
 {
-	/* libssh gives nothing of a channel that we closed first; nobody asks */
+	/* libssh gives nothing of a channel that we closed first; nobody asks
+	 */
 	if (c->phase != GUEST_CLOSING)
 		guest_pump_save(c);
 	if (!guest_session_check(c->session))

@@ -7,7 +7,8 @@
  *   guest_channel.c  one channel, from opening to forgetting
  *   guest_pump.c     its bytes, between libssh and local fds
  *   guest_quote.c    argv as a command line (pure)
- *   guest_sftp.c     file operations, on the caller's thread
+ *   guest_sftp.c     sftp connections and exchanges, on the caller's thread
+ *   guest_file.c     the file operations made of them
  *   guest_wire.c     SFTP packets, encoded and parsed (pure)
  *
  * Shapes:  struct guest is shared; its members say by whom. A guest_chan is
@@ -110,7 +111,7 @@ struct guest_chan {
 	size_t tx_len, tx_at;
 	bool eof_due, eof_sent;	       /* ours */
 	bool remote_eof, remote_close; /* theirs */
-	bool retried; /* after a loss */
+	bool retried;		       /* after a loss */
 	int refusals;
 	size_t late_len; /* arrived while CLOSING */
 	int64_t stop_ms; /* it is being ended since then; 0: it is not */
@@ -155,10 +156,14 @@ void guest_chan_submit(struct guest_chan *c);
 int guest_chan_await_open(struct guest_chan *c, int cancel_fd, struct err *e)
 	__attribute__((warn_unused_result));
 void guest_chan_unref(struct guest_chan *c);
+struct guest_target {
+	enum guest_kind kind;
+	enum guest_role role;
+	const char *what;
+};
 /* A channel that is one stream both ways: its fd, non-blocking. */
-int guest_open_stream(struct guest *g, enum guest_kind kind,
-		      enum guest_role role, const char *what, struct deadline d,
-		      int *ret_fd, struct err *e)
+int guest_open_stream(struct guest *g, const struct guest_target *t,
+		      struct deadline d, int *ret_fd, struct err *e)
 	__attribute__((warn_unused_result));
 void guest_wake(struct guest *g);
 
@@ -193,11 +198,11 @@ struct guest_session {
 	uint64_t useful_len;  /* since then: channel bytes and their overhead */
 	int64_t junk_len, junk_ms; /* a leaky bucket of all other bytes */
 	int64_t heard_ms, asked_ms;
-	bool asked;   /* a keepalive is out, nothing came since */
+	bool asked;	/* a keepalive is out, nothing came since */
 	bool paused;	/* not read from: a channel is backlogged */
 	bool full;	/* sshd opens no more on it: end it with its last */
 	bool elsewhere; /* the guest has another address meanwhile */
-	bool tainted; /* the guest broke the protocol: why says how */
+	bool tainted;	/* the guest broke the protocol: why says how */
 	const char *why;
 	struct ssh_counter_struct *counter; /* of the socket, kept by libssh */
 	struct ssh_key_struct *key;	    /* ours, while logging in */

@@ -40,6 +40,7 @@
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -49,7 +50,7 @@
  * takes to decrypt this many steps (256 KiB, under a millisecond) */
 #define READ_STEPS_COUNT 64
 /* in libssh's buffer at most, besides what a blocked socket left there */
-#define QUEUE_LEN (256 * 1024)
+#define QUEUE_LEN (256 << 10)
 /* OpenSSH says 32768; every sane peer is far above this */
 #define MIN_PACKET_LEN 1024
 
@@ -80,18 +81,15 @@ static const struct {
 static void watch_log(int priority, const char *function, const char *text,
 		      void *guest)
 {
+	static const char label[] = ", maxpacket : ";
 	struct guest *g = guest;
-	unsigned window, packet;
 
 	(void)priority;
 	if (strcmp(function, "ssh_packet_channel_open_conf") != 0 ||
 	    !g->current)
 		return;
-	text = strstr(text, "Remote window : ");
-	if (text &&
-	    sscanf(text, "Remote window : %u, maxpacket : %u", &window,
-		   &packet) == 2 &&
-	    packet < MIN_PACKET_LEN)
+	text = strstr(text, label);
+	if (text && strtoul(text + strlen(label), NULL, 10) < MIN_PACKET_LEN)
 		guest_session_taint(g->current,
 				    "it takes no packets of a useful size");
 }

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 /* OpenSSH's own limit; a directory listing comes in packets of 100 names */
-#define GUEST_WIRE_PACKET_LEN (256 * 1024)
+#define GUEST_WIRE_PACKET_LEN (256 << 10)
 
 enum guest_wire_type {
 	GUEST_WIRE_INIT = 1,

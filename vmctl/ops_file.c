@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define RUN_PREFIX "run:"
-#define STEP_LEN (64 * 1024)
+#define STEP_LEN (64 << 10)
 
 /* Relative paths begin in the home; no shell is there to read "~/". */
 static const char *guest_path(const json_t *args)
@@ -163,7 +163,7 @@ int op_vm_write(struct call *c, const json_t *args, json_t **ret_result,
 	struct guest *g;
 
 	if (find_guest(c, args, &g, e) < 0 || call_check(c, e) < 0 ||
-	    guest_write_file(g, path, json_string_value(content), len, 0,
+	    guest_write_file(g, path, json_string_value(content), len,
 			     call_deadline(c), e) < 0)
 		return -1;
 	*ret_result = written_record(path, len);
@@ -184,7 +184,7 @@ static int edit(struct call *c, struct guest *g, const char *path,
 	    textfile_check(path, before.data, before.len, true, e) == 0 &&
 	    textfile_replace(path, &before, change, &after, &count, e) == 0 &&
 	    call_check(c, e) == 0)
-		rc = guest_write_file(g, path, after.data, after.len, 0,
+		rc = guest_write_file(g, path, after.data, after.len,
 				      call_deadline(c), e);
 	if (rc == 0) {
 		*ret_result = written_record(path, after.len);

@@ -27,7 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STEP_LEN (64 * 1024)
+#define STEP_LEN ((size_t)64 << 10)
 #define QUIET_MS 3000
 #define PROGRESS_MS 1000
 /* Of output that is no longer kept: one step in this time, so that a command
@@ -181,9 +181,8 @@ static void give_input(struct running *r)
 		r->in += n;
 		r->in_len -= (size_t)n;
 	}
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		close_input(r);
-	else if (r->in_len == 0 && !call_streams(r->c))
+	if ((n < 0 && errno != EAGAIN && errno != EINTR) ||
+	    (r->in_len == 0 && !call_streams(r->c)))
 		close_input(r);
 }
 
@@ -295,8 +294,8 @@ static int run_to_end(struct running *r, struct err *e)
 		if (!call_streams(r->c))
 			tell(r);
 		/* what runs on in the background may write without end */
-		if (r->exited && (deadline_passed(r->quiet) ||
-				  deadline_passed(r->end)))
+		if (r->exited &&
+		    (deadline_passed(r->quiet) || deadline_passed(r->end)))
 			return 0;
 		if (!r->exited && deadline_check(r->end, "running", e) < 0)
 			return -1;

@@ -40,6 +40,7 @@ static int list_old(DIR *dir, struct old *list, int max)
 	struct stat st;
 	int n = 0;
 
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is, per stream */
 	while (n < max && (d = readdir(dir))) {
 		if (strlen(d->d_name) != RUNS_ID_LEN + sizeof(suffix) - 1 ||
 		    fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW))

@@ -201,32 +201,32 @@ static void writing(struct guest *g)
 	struct guest_stat st;
 	struct err e = {0};
 
-	CHECK_OK(guest_write_file(g, fresh, "one", 3, 0, SOON, &e), &e);
+	CHECK_OK(guest_write_file(g, fresh, "one", 3, SOON, &e), &e);
 	check_file(g, fresh, "one", 3, 0644);
-	CHECK_OK(guest_write_file(g, fresh, "", 0, 0600, SOON, &e), &e);
-	check_file(g, fresh, "", 0, 0600);
+	CHECK_OK(guest_write_file(g, fresh, "", 0, SOON, &e), &e);
+	check_file(g, fresh, "", 0, 0644);
 	for (size_t i = 0; i < BIG_LEN; i++)
 		big[i] = (char)(i * 31 >> 3);
-	CHECK_OK(guest_write_file(g, fresh, big, BIG_LEN, 0, SOON, &e), &e);
-	check_file(g, fresh, big, BIG_LEN, 0600);
+	CHECK_OK(guest_write_file(g, fresh, big, BIG_LEN, SOON, &e), &e);
+	check_file(g, fresh, big, BIG_LEN, 0644);
 
 	/* a script stays one, a link goes on to name it */
 	shell(g, "echo old >script; chmod 755 script; "
 		 "ln -s script script-link");
-	CHECK_OK(guest_write_file(g, link, "new\n", 4, 0, SOON, &e), &e);
+	CHECK_OK(guest_write_file(g, link, "new\n", 4, SOON, &e), &e);
 	check_file(g, script, "new\n", 4, 0755);
 	CHECK_OK(guest_lstat(g, link, SOON, &st, &e), &e);
 	CHECK(st.type == 'l');
 
-	CHECK_FAILS(guest_write_file(g, nowhere, "x", 1, 0, SOON, &e), &e,
+	CHECK_FAILS(guest_write_file(g, nowhere, "x", 1, SOON, &e), &e,
 		    ERR_NOT_FOUND, "none/x");
-	CHECK_FAILS(guest_write_file(g, dir, "x", 1, 0, SOON, &e), &e,
-		    ERR_INVALID, "directory");
-	CHECK_FAILS(guest_write_file(g, fifo, "x", 1, 0, SOON, &e), &e,
+	CHECK_FAILS(guest_write_file(g, dir, "x", 1, SOON, &e), &e, ERR_INVALID,
+		    "directory");
+	CHECK_FAILS(guest_write_file(g, fifo, "x", 1, SOON, &e), &e,
 		    ERR_INVALID, "regular");
 	if (strcmp(tool_env("GUEST_USER"), "root") != 0)
-		CHECK_FAILS(guest_write_file(g, "/etc/x", "x", 1, 0, SOON, &e),
-			    &e, ERR_DENIED, "/etc/x");
+		CHECK_FAILS(guest_write_file(g, "/etc/x", "x", 1, SOON, &e), &e,
+			    ERR_DENIED, "/etc/x");
 	ls = alloc_printf("find '%s' -name '.boxery*'", folder);
 	left = say(g, ls);
 	CHECK(left[0] == '\0');
@@ -243,8 +243,8 @@ static void *rewrite(void *guest)
 	buf_init(&out, sizeof(text));
 	for (int i = 0; i < 10; i++) {
 		memset(text, 'a' + i, sizeof(text));
-		CHECK_OK(guest_write_file(guest, path, text, sizeof(text), 0,
-					  SOON, &e),
+		CHECK_OK(guest_write_file(guest, path, text, sizeof(text), SOON,
+					  &e),
 			 &e);
 		buf_reset(&out);
 		CHECK_OK(guest_read_file(guest, path, SOON, &out, &e), &e);

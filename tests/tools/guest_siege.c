@@ -249,11 +249,11 @@ static void lay(const struct siege *s)
 	if (strcmp(s->mode, "no-close") != 0 && s->code != ERR_NONE)
 		check_idle();
 	printf("%s: %.1f s, %zu KiB, %s\n", s->mode,
-	       (tool_now_ms() - begun_ms) / 1000, grown / 1024, err_msg(&e));
+	       (tool_now_ms() - begun_ms) / 1000, grown >> 10, err_msg(&e));
 	CHECK(!TOOL_COSTS_COUNT || grown < MEMORY_LEN);
 	begun_ms = tool_now_ms();
 	guest_free(g);
-	CHECK(tool_now_ms() - begun_ms < LATE_MS / 4);
+	CHECK(tool_now_ms() - begun_ms < LATE_MS * 0.25);
 }
 
 int main(int argc, char *argv[])

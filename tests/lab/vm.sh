@@ -125,6 +125,18 @@ expect 'ssh, no agent' '' \
 # A14
 expect 'no swap' '' "$(in_guest 'tail -n +2 /proc/swaps')"
 expect 'hostname' demo "$(in_guest hostname)"
+# A15
+# shellcheck disable=SC2016 # the guest's shell expands it
+expect 'no core dumps' '0 |/bin/false' \
+	"$(in_guest 'echo "$(ulimit -c) $(cat /proc/sys/kernel/core_pattern)"')"
+# G06: the password lies in memory, for its user alone
+vnc=/run/user/1000/boxery-vnc
+expect 'VNC password file' '600 agent tmpfs' \
+	"$(in_guest "echo \$(stat -c '%a %U' $vnc/passwd) \$(stat -f -c %T $vnc)")"
+# G05: eight letters and digits; TigerVNC keeps them under a key that all know
+password=$(in_guest cat $vnc/passwd | openssl enc -d -des-ecb -nopad \
+	-K e84ad660c4721ae0 -provider legacy -provider default)
+[[ $password =~ ^[A-Za-z0-9]{8}$ ]] || bad 'the VNC password is not 8 of A-Za-z0-9'
 
 # D18: no pin, no connection
 mv "$BOXERY_HOME/config/host-keys/demo" "$home/pin"

@@ -469,15 +469,14 @@ int guest_session_fd(const struct guest_session *s)
 
 short guest_session_events(const struct guest_session *s)
 {
-	short events = 0;
-
 	if (s->link == GUEST_LINK_TCP)
 		return POLLOUT;
-	if (!s->paused)
-		events = POLLIN;
-	if (ssh_get_poll_flags(s->ssh) & SSH_WRITE_PENDING)
-		events |= POLLOUT;
-	return events;
+	if (s->paused) /* libssh reads whenever it writes: only if it has to */
+		return ssh_get_status(s->ssh) & SSH_WRITE_PENDING ? POLLOUT : 0;
+	/* after a write this is set once more than needed, and longer while
+	 * there is something to read */
+	return ssh_get_poll_flags(s->ssh) & SSH_WRITE_PENDING ? POLLIN | POLLOUT
+							      : POLLIN;
 }
 
 bool guest_session_may_write(struct guest_session *s)

@@ -106,8 +106,9 @@ static int fill_env(struct request *r, const json_t *args, struct err *e)
 	if (json_object_size(env) > LIMIT_ARGS_COUNT)
 		return err_set(e, ERR_LIMIT, "more than %d variables",
 			       LIMIT_ARGS_COUNT);
-	json_object_foreach((json_t *)(uintptr_t)env, name, value) r->env[n++] =
-		alloc_printf("%s=%s", name, json_string_value(value));
+	json_object_foreach((json_t *)(uintptr_t)env, name, value)
+		r->env[n++] = alloc_printf("%s=%s", name,
+					   json_string_value(value));
 	return 0;
 }
 

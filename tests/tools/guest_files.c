@@ -27,10 +27,13 @@ static char *say(struct guest *g, const char *command)
 	struct buf out;
 	struct guest_run r = {.argv = argv, .out = &out, .cancel_fd = -1};
 	struct err e = {0};
+	char *text;
 
 	buf_init(&out, 1 << 20);
 	CHECK_OK(guest_run(g, &r, SOON, &x, &e), &e);
-	return buf_take(&out);
+	text = buf_take(&out);
+	buf_finish(&out);
+	return text;
 }
 
 static void shell(struct guest *g, const char *text)

@@ -49,7 +49,7 @@ CC := clang
 endif
 
 # -- layers: an archive may only be linked with archives to its right --------
-LAYERS := cli mcp vmctl desktop ops base
+LAYERS := cli mcp vmctl desktop grants ops base
 archive = $(foreach d,$(1),$(O)/lib/$(d).a)
 
 # program: main object, then its archives, highest layer first
@@ -58,7 +58,7 @@ MAIN_boxery      := cli/main.c
 LIBS_boxery      := cli ops base
 LDLIBS_boxery    := jansson sqlite3 libcrypto
 MAIN_boxery-host := vmctl/main.c
-LIBS_boxery-host := vmctl desktop ops base
+LIBS_boxery-host := vmctl desktop grants ops base
 LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt xcb xcb-xtest \
 	xcb-xfixes xcb-xkb xcb-damage xkbcommon libpng
 MAIN_boxery-mcp  := mcp/main.c
@@ -68,12 +68,14 @@ LDLIBS_boxery-mcp := jansson sqlite3 libcrypto
 # tests/unit/test_<layer>_<module>.c may see <layer> and what lies below it
 below_cli     := cli ops base
 below_mcp     := mcp ops base
-below_vmctl   := vmctl desktop ops base
-below_desktop := desktop ops base
+below_vmctl   := vmctl desktop grants ops base
+below_desktop := desktop grants ops base
+below_grants  := grants ops base
 below_ops     := ops base
 below_base    := base
 ldlibs_base   := jansson sqlite3 libcrypto
 ldlibs_ops    := $(ldlibs_base)
+ldlibs_grants := $(ldlibs_base)
 ldlibs_cli    := $(ldlibs_base)
 ldlibs_mcp    := $(ldlibs_base)
 ldlibs_desktop := $(ldlibs_base) xcb xcb-xtest xcb-xfixes xcb-xkb \
@@ -156,7 +158,7 @@ cov:
 	+$(MAKE) MODE=cov check-unit && gcovr -r . --object-directory build/cov
 
 # the same fuzz_*.c, driven by a plain main(): corpus replay on any compiler
-FUZZ_LIBS := $(call archive,mcp vmctl desktop ops base)
+FUZZ_LIBS := $(call archive,mcp vmctl desktop grants ops base)
 FUZZ_LDLIBS = $(shell pkg-config --libs $(ldlibs_vmctl)) -lm
 define fuzz_rule
 $(O)/replay/$(1): $(O)/obj/tests/fuzz/fuzz_$(1).o $(O)/obj/tests/fuzz/replay.o $(FUZZ_LIBS)
@@ -181,7 +183,7 @@ fuzz-run: $(SEL_FUZZ:%=$(O)/fuzz/%)
 # helper programs of integration tests and benches: tests/tools/NAME.c
 TOOLS := $(patsubst tests/tools/%.c,%,$(wildcard tests/tools/*.c))
 define tool_rule
-$(O)/tools/$(1): $(O)/obj/tests/tools/$(1).o $(call archive,vmctl desktop ops base)
+$(O)/tools/$(1): $(O)/obj/tests/tools/$(1).o $(call archive,vmctl desktop grants ops base)
 	@mkdir -p $$(@D)
 	$$(call say,LD)
 	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(FUZZ_LDLIBS)

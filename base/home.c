@@ -18,13 +18,23 @@
  * apart, and libvirt's names stay readable */
 #define INSTANCE_HEX 8
 
-static char *home_of_person(struct err *e)
+char *home_by_password(void)
 {
-	const char *home = secure_getenv("HOME");
 	char text[4096];
 	struct passwd pw;
 	struct passwd *found = NULL;
-	int rc;
+	int rc = getpwuid_r(getuid(), &pw, text, sizeof(text), &found);
+
+	if (found && pw.pw_dir && pw.pw_dir[0] == '/')
+		return alloc_str(pw.pw_dir);
+	errno = rc ? rc : ENOENT;
+	return NULL;
+}
+
+static char *home_of_person(struct err *e)
+{
+	const char *home = secure_getenv("HOME");
+	char *found;
 
 	if (home && home[0] == '/')
 		return alloc_str(home);
@@ -33,13 +43,11 @@ static char *home_of_person(struct err *e)
 			home);
 		return NULL;
 	}
-	rc = getpwuid_r(getuid(), &pw, text, sizeof(text), &found);
-	if (found && pw.pw_dir && pw.pw_dir[0] == '/')
-		return alloc_str(pw.pw_dir);
-	errno = rc ? rc : ENOENT;
-	err_sys(e, "uid %u has no home folder: set HOME or BOXERY_HOME",
-		(unsigned)getuid());
-	return NULL;
+	found = home_by_password();
+	if (!found)
+		err_sys(e, "uid %u has no home folder: set HOME or BOXERY_HOME",
+			(unsigned)getuid());
+	return found;
 }
 
 static int default_places(struct home *h, struct err *e)

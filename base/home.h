@@ -35,5 +35,8 @@ void home_finish(struct home *h);
  * one of them, or DIR, is somebody else's. */
 int home_make_dirs(const struct home *h, struct err *e)
 	__attribute__((warn_unused_result));
+/* The home folder by the password database: HOME may say another. NULL when
+ * there is none. free() */
+char *home_by_password(void);
 
 #endif

@@ -343,3 +343,44 @@ bool path_is_beneath(const char *path, const char *dir)
 	return real_path[len] == '\0' || real_path[len] == '/' ||
 	       real_dir[len - 1] == '/';
 }
+
+char *path_of_fd(int fd)
+{
+	char name[64];
+	char target[LIMIT_PATH_LEN + 1];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	n = readlink(name, target, sizeof(target) - 1);
+	if (n <= 0 || target[0] != '/')
+		return NULL;
+	return alloc_strn(target, (size_t)n);
+}
+
+int path_each_above(int dir_fd, int (*fn)(int fd, void *ctx), void *ctx,
+		    struct err *e)
+{
+	autoclose int at = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+
+	for (int depth = 0; depth < LIMIT_PATH_LEN; depth++) {
+		struct stat st;
+		struct stat up_st;
+		int rc, up;
+
+		if (at < 0 || fstat(at, &st) != 0)
+			return err_sys(e, "looking above a directory");
+		rc = fn(at, ctx);
+		if (rc != 0)
+			return rc;
+		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (up < 0)
+			return err_sys(e, "looking above a directory");
+		close(at);
+		at = up;
+		if (fstat(at, &up_st) != 0)
+			return err_sys(e, "looking above a directory");
+		if (st.st_dev == up_st.st_dev && st.st_ino == up_st.st_ino)
+			return 0;
+	}
+	return err_set(e, ERR_LIMIT, "directories nested too deeply");
+}

@@ -55,5 +55,13 @@ char *path_real(const char *path);
 /* Is path (real, symlinks resolved) equal to or beneath dir (real)?
  * By path_real(): either may not exist yet. */
 bool path_is_beneath(const char *path, const char *dir);
+/* The path the kernel knows an fd by; NULL when it has none. free() */
+char *path_of_fd(int fd);
+/*
+ * Calls fn for the directory dir_fd and each above it up to "/", until fn
+ * gives other than 0, which is returned.
+ */
+int path_each_above(int dir_fd, int (*fn)(int fd, void *ctx), void *ctx,
+		    struct err *e) __attribute__((warn_unused_result));
 
 #endif

@@ -3,148 +3,25 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "base/path.h"
+#include "ops/refused.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/*
- * Two tests for a refused directory. The opened one is compared by device and
- * inode, which no spelling escapes. A directory that does not exist has no
- * inode: there the real path of the parent with the new name is compared, so
- * that an agent cannot make ~/.gnupg either.
- */
-struct refused {
-	char *path; /* real as far as it exists */
-	dev_t dev;
-	ino_t ino;
-	bool exists;
-};
 
 struct copyroot {
 	int fd;	    /* -1: a person's */
 	char *path; /* real */
 	struct refused *refused;
-	size_t refused_count;
 };
 
 #define OPEN_DIR (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
-/* The path the kernel knows an fd by; NULL when it has none. free() */
-static char *fd_path(int fd)
-{
-	char name[64], target[PATH_MAX];
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	n = readlink(name, target, sizeof(target) - 1);
-	if (n <= 0 || target[0] != '/')
-		return NULL;
-	return alloc_strn(target, (size_t)n);
-}
-
-/* Real path of what exists of it, the rest as written. free() */
-static char *real_path(const char *path)
-{
-	autofree char *head = alloc_str(path);
-	char *slash;
-	char *real = realpath(path, NULL);
-
-	if (real)
-		return real;
-	while ((slash = strrchr(head, '/')) != NULL && slash != head) {
-		autofree char *dir = NULL;
-
-		*slash = '\0';
-		dir = realpath(head, NULL);
-		if (dir)
-			return path_join(dir, path + (slash - head) + 1);
-	}
-	return alloc_str(path);
-}
-
-/* ---- what is refused ---------------------------------------------------- */
-
-static void refuse(struct copyroot *c, const char *path)
-{
-	struct refused *r;
-	struct stat st;
-
-	c->refused = alloc_resize(c->refused, c->refused_count + 1,
-				  sizeof(*c->refused));
-	r = &c->refused[c->refused_count++];
-	*r = (struct refused){.path = real_path(path)};
-	if (stat(path, &st) == 0) {
-		r->dev = st.st_dev;
-		r->ino = st.st_ino;
-		r->exists = true;
-	}
-}
-
-static void refuse_below_home(struct copyroot *c, const char *home_dir)
-{
-	static const char *const names[] = {
-		".ssh", ".gnupg", ".pi", ".config/boxery",
-		".local/state/boxery",
-	};
-
-	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
-		autofree char *path = path_join(home_dir, names[i]);
-
-		refuse(c, path);
-	}
-}
-
-/* The home directory by the password database: HOME may say another. free() */
-static char *password_home(void)
-{
-	struct passwd pw, *found = NULL;
-	char text[4096];
-
-	if (getpwuid_r(getuid(), &pw, text, sizeof(text), &found) != 0 ||
-	    !found)
-		return NULL;
-	return alloc_str(found->pw_dir);
-}
-
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/*
- * Calls fn for the directory fd and each above it up to "/", until fn gives
- * other than 0, which is returned.
- */
-static int each_above(int fd, int (*fn)(int fd, void *ctx), void *ctx,
-		      struct err *e)
-{
-	autoclose int at = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	for (int depth = 0; depth < PATH_MAX; depth++) {
-		struct stat st, up_st;
-		int rc, up;
-
-		if (at < 0 || fstat(at, &st) != 0)
-			return err_sys(e, "looking above a directory");
-		rc = fn(at, ctx);
-		if (rc != 0)
-			return rc;
-		up = openat(at, "..", OPEN_DIR);
-		if (up < 0)
-			return err_sys(e, "looking above a directory");
-		close(at);
-		at = up;
-		if (fstat(at, &up_st) != 0)
-			return err_sys(e, "looking above a directory");
-		if (same_file(&st, &up_st))
-			return 0;
-	}
-	return err_set(e, ERR_LIMIT, "directories nested too deeply");
 }
 
 static int is_file(int fd, void *ctx)
@@ -167,7 +44,7 @@ static int check_not_home(const struct copyroot *c, const char *home_dir,
 		return 0; /* a service user may have none */
 	if (fstat(c->fd, &root) != 0)
 		return err_sys(e, "%s", c->path);
-	rc = each_above(home_fd, is_file, &root, e);
+	rc = path_each_above(home_fd, is_file, &root, e);
 	if (rc > 0)
 		return err_set(e, ERR_DENIED,
 			       "local: copies are refused: %s is the home "
@@ -177,37 +54,17 @@ static int check_not_home(const struct copyroot *c, const char *home_dir,
 	return rc;
 }
 
-static const struct refused *find_refused(const struct copyroot *c, int fd)
-{
-	autofree char *path = NULL;
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return NULL;
-	path = fd_path(fd);
-	for (size_t i = 0; i < c->refused_count; i++) {
-		const struct refused *r = &c->refused[i];
-
-		if (r->exists && r->dev == st.st_dev && r->ino == st.st_ino)
-			return r;
-		if (path && path_is_beneath(path, r->path))
-			return r;
-	}
-	return NULL;
-}
-
-static int say_refused(const struct refused *r, struct err *e)
+static int say_refused(const char *dir, struct err *e)
 {
 	return err_set(e, ERR_DENIED,
-		       "%s is never copied to or from for an agent", r->path);
+		       "%s is never copied to or from for an agent", dir);
 }
 
 int copyroot_check_dir(const struct copyroot *c, int dir_fd, struct err *e)
 {
-	const struct refused *r =
-		c->fd >= 0 ? find_refused(c, dir_fd) : NULL;
+	const char *dir = c->fd >= 0 ? refused_dir(c->refused, dir_fd) : NULL;
 
-	return r ? say_refused(r, e) : 0;
+	return dir ? say_refused(dir, e) : 0;
 }
 
 int copyroot_check_name(const struct copyroot *c, int dir_fd, const char *name,
@@ -215,19 +72,17 @@ int copyroot_check_name(const struct copyroot *c, int dir_fd, const char *name,
 {
 	autofree char *dir = NULL;
 	autofree char *path = NULL;
+	const char *found;
 
 	if (c->fd < 0)
 		return 0;
-	dir = fd_path(dir_fd);
+	dir = path_of_fd(dir_fd);
 	if (!dir)
 		return err_set(e, ERR_NOT_FOUND, "%s: its directory is gone",
 			       name);
 	path = path_join(dir, name);
-	for (size_t i = 0; i < c->refused_count; i++) {
-		if (strcmp(path, c->refused[i].path) == 0)
-			return say_refused(&c->refused[i], e);
-	}
-	return 0;
+	found = refused_name(c->refused, path);
+	return found ? say_refused(found, e) : 0;
 }
 
 /* ---- the root ----------------------------------------------------------- */
@@ -236,12 +91,12 @@ static int confine(struct copyroot *c, const char *dir, const struct home *h,
 		   struct err *e)
 {
 	const char *env_home = secure_getenv("HOME");
-	autofree char *pw_home = password_home();
+	autofree char *pw_home = home_by_password();
 
 	c->fd = open(dir, OPEN_DIR);
 	if (c->fd < 0)
 		return err_sys(e, "copy root %s", dir);
-	c->path = fd_path(c->fd);
+	c->path = path_of_fd(c->fd);
 	if (!c->path)
 		return err_set(e, ERR_UNAVAILABLE,
 			       "copy root %s: cannot be resolved (is /proc "
@@ -251,20 +106,11 @@ static int confine(struct copyroot *c, const char *dir, const struct home *h,
 		return err_set(e, ERR_DENIED,
 			       "local: copies are refused: / cannot be the "
 			       "copy root");
-	refuse(c, h->config);
-	refuse(c, h->state);
-	refuse(c, h->data);
-	refuse(c, h->run);
-	if (pw_home) {
-		refuse_below_home(c, pw_home);
-		if (check_not_home(c, pw_home, e) != 0)
-			return -1;
-	}
-	if (env_home && env_home[0] == '/') {
-		refuse_below_home(c, env_home);
-		if (check_not_home(c, env_home, e) != 0)
-			return -1;
-	}
+	c->refused = refused_new(h);
+	if (pw_home && check_not_home(c, pw_home, e) != 0)
+		return -1;
+	if (env_home && env_home[0] == '/')
+		return check_not_home(c, env_home, e);
 	return 0;
 }
 
@@ -284,9 +130,7 @@ void copyroot_free(struct copyroot *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->refused_count; i++)
-		free(c->refused[i].path);
-	free(c->refused);
+	refused_free(c->refused);
 	free(c->path);
 	if (c->fd >= 0)
 		close(c->fd);
@@ -294,19 +138,6 @@ void copyroot_free(struct copyroot *c)
 }
 
 /* ---- finding ------------------------------------------------------------ */
-
-struct above_ctx {
-	const struct copyroot *c;
-	const struct refused *found;
-};
-
-static int is_refused(int fd, void *p)
-{
-	struct above_ctx *ctx = p;
-
-	ctx->found = find_refused(ctx->c, fd);
-	return ctx->found ? 1 : 0;
-}
 
 static int say_outside(const struct copyroot *c, const char *path,
 		       struct err *e)
@@ -366,11 +197,10 @@ static int say_unopened(const struct copyroot *c, const char *dir,
 static int reopen_beneath(const struct copyroot *c, int fd, const char *path,
 			  struct err *e)
 {
-	struct above_ctx ctx = {.c = c};
-	autofree char *real = fd_path(fd);
+	autofree char *real = path_of_fd(fd);
 	size_t root_len = strlen(c->path);
 	autoclose int again = -1;
-	int rc;
+	const char *found = NULL;
 
 	if (!real || !path_is_beneath(real, c->path))
 		return say_outside(c, path, e);
@@ -381,11 +211,10 @@ static int reopen_beneath(const struct copyroot *c, int fd, const char *path,
 					  0, e);
 	if (again < 0)
 		return err_wrap(e, "local:%s", path);
-	rc = each_above(again, is_refused, &ctx, e);
-	if (rc > 0)
-		return say_refused(ctx.found, e);
-	if (rc < 0)
+	if (refused_above(c->refused, again, &found, e) != 0)
 		return -1;
+	if (found)
+		return say_refused(found, e);
 	return TAKE_FD(again);
 }
 

@@ -62,6 +62,12 @@ struct row {
 		NAT, TO, DROP, IP4, .src = (range) \
 	}
 
+/* all that no row before has settled */
+#define REST(modes, side, action, level)                   \
+	{                                                  \
+		modes, side, action, level, .other = false \
+	}
+
 static const struct row rows[] = {
 	{BOTH, FROM, DROP, FRAME, .other = true, .mac = "$MAC"},
 	{BOTH, FROM, ACCEPT, ARP, .mac = "$MAC", .src = GUEST},
@@ -85,8 +91,8 @@ static const struct row rows[] = {
 	DROP_TO("172.16.0.0/12"),
 	DROP_TO("192.168.0.0/16"),
 	DROP_TO("224.0.0.0/3"),
-	{NAT, FROM, ACCEPT, IP4},
-	{BOTH, FROM, DROP, FRAME}, /* IPv6, VLANs, RARP, … */
+	REST(NAT, FROM, ACCEPT, IP4),
+	REST(BOTH, FROM, DROP, FRAME), /* IPv6, VLANs, RARP, … */
 
 	{BOTH, TO, ACCEPT, ARP, .src = GATEWAY},
 	{BOTH, TO, ACCEPT, IP4, .src = GATEWAY, .protocol = "udp",
@@ -110,8 +116,8 @@ static const struct row rows[] = {
 	DROP_FROM("172.16.0.0/12"),
 	DROP_FROM("192.168.0.0/16"),
 	DROP_FROM("224.0.0.0/3"),
-	{NAT, TO, ACCEPT, IP4},
-	{BOTH, TO, DROP, FRAME},
+	REST(NAT, TO, ACCEPT, IP4),
+	REST(BOTH, TO, DROP, FRAME),
 
 	{BOTH, FROM, ACCEPT, TRACKED, .dst = GATEWAY, .protocol = "tcp",
 	 .sport = "22", .states = "ESTABLISHED"},
@@ -125,7 +131,7 @@ static const struct row rows[] = {
 	{NAT, FROM, ACCEPT, TRACKED, .states = "NEW,RELATED,ESTABLISHED"},
 	{NONE, FROM, ACCEPT, TRACKED, .dst = "255.255.255.255",
 	 .protocol = "udp", .sport = "68", .dport = "67", .states = NEW},
-	{BOTH, TO, DROP, TRACKED},
+	REST(BOTH, TO, DROP, TRACKED),
 };
 
 /* -- names -------------------------------------------------------------------

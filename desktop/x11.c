@@ -172,7 +172,7 @@ static int find_extensions(struct x11 *x, struct err *e)
 		{&xcb_xfixes_id, "XFIXES"},
 		{&xcb_xkb_id, "XKEYBOARD"},
 	};
-	struct extension found;
+	struct extension found = {0};
 
 	for (size_t i = 0; i < ARRAY_COUNT(needed); i++) {
 		if (find_extension(x, needed[i].id, &found, e) != 0)

@@ -41,7 +41,7 @@ static xcb_generic_event_t *next_event(struct x11 *x, struct deadline d,
 		if (deadline_poll(&p, 1, d, "waiting for an event", &why) >= 0)
 			continue;
 		*ret_late = why.code == ERR_TIMEOUT;
-		if (e)
+		if (e && !*ret_late)
 			*e = why;
 		return NULL;
 	}

@@ -139,8 +139,12 @@ static int run_handler(struct call *c, call_handler *handler,
 {
 	int rc = handler(c, args, ret_result, e);
 
-	if (rc == 0 && !*ret_result)
-		*ret_result = json_object();
+	if (rc == 0) {
+		/* what went wrong on the way and was coped with */
+		*e = (struct err){0};
+		if (!*ret_result)
+			*ret_result = json_object();
+	}
 	if (rc != 0 && call_service(c)->machines)
 		machines_explain(call_service(c)->machines, c, e);
 	if (rc != 0 && e->code == ERR_NONE)

@@ -24,15 +24,15 @@
 
 #define TARSTREAM_BLOCK_LEN 512
 /* all that is put around a file's bytes, with two longest names */
-#define TARSTREAM_OVERHEAD_LEN (2 * (4096 + 1024) + 4 * 512)
+#define TARSTREAM_OVERHEAD_LEN ((size_t)(2 * (4096 + 1024) + 4 * 512))
 
 struct tarstream_entry {
 	const char *name;
 	const char *target; /* a link's; NULL: a file */
-	uint16_t mode;
+	const void *bytes;
 	int64_t mtime_s;
 	uint32_t mtime_ns;
-	const void *bytes;
+	uint16_t mode;
 	size_t len;
 };
 

@@ -1,4 +1,5 @@
 /* Key chords and text as a client writes them. */
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "desktop/keysym.h"
 
@@ -10,14 +11,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct keysym_chord chords[KEYSYM_CHORDS_COUNT];
-	autofree uint32_t *keysyms = calloc(len + 1, sizeof(*keysyms));
-	autofree char *text = malloc(len + 1);
+	autofree uint32_t *keysyms = alloc_array(len + 1, sizeof(*keysyms));
+	autofree char *text = alloc_array(len + 1, 1);
 	struct err e = {0};
 	unsigned count;
 	size_t n;
 
-	if (!text || !keysyms)
-		return 0;
 	memcpy(text, data, len);
 	text[len] = '\0';
 	if (keysym_parse_chords(text, chords, &count, &e) == 0) {

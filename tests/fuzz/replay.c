@@ -1,32 +1,33 @@
 /* M16: drives a fuzz target over files: the corpus that our encoders wrote
  * (tests/tools/corpus_*.c) is replayed as an ordinary test. */
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
+
+#define INPUT_MAX_LEN ((size_t)1 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static int replay_file(const char *name)
 {
 	FILE *f = fopen(name, "rbe");
-	uint8_t *data = malloc(1 << 20);
+	autofree uint8_t *data = alloc_array(INPUT_MAX_LEN, 1);
+	autofree uint8_t *exact = NULL;
 	size_t len;
 
-	if (!f || !data) {
+	if (!f) {
 		perror(name);
 		return -1;
 	}
-	len = fread(data, 1, 1 << 20, f);
+	len = fread(data, 1, INPUT_MAX_LEN, f);
 	fclose(f);
 	/* an exact-size copy lets AddressSanitizer see an overread */
-	uint8_t *exact = malloc(len ? len : 1);
-	if (!exact)
-		return -1;
-	for (size_t i = 0; i < len; i++)
-		exact[i] = data[i];
+	exact = alloc_array(len ? len : 1, 1);
+	memcpy(exact, data, len);
 	LLVMFuzzerTestOneInput(exact, len);
-	free(exact);
-	free(data);
 	return 0;
 }
 

@@ -205,7 +205,7 @@ static void run_line(struct drive *v, char *line)
 		    argc >= commands[i].min_argc)
 			rc = commands[i].run(v, argc, argv, &e);
 	}
-	if (rc == 0)
+	if (rc == 0 && e.code == ERR_NONE)
 		printf("ok %" PRId64 " ms\n", deadline_now_ms() - at_ms);
 	else
 		printf("error %s: %s (%" PRId64 " ms)\n", err_code_name(e.code),

@@ -173,13 +173,12 @@ static void idle_does_not_read(void **state)
 	close_ends(&n);
 }
 
+static uint8_t many_events[32 * 4096];
+
 static void *send_events(void *fd)
 {
-	static uint8_t events[32 * 4096];
-
-	for (size_t i = 0; i < sizeof(events); i += 32)
-		events[i] = 34;
-	while (send(*(int *)fd, events, sizeof(events), MSG_NOSIGNAL) > 0)
+	while (send(*(int *)fd, many_events, sizeof(many_events),
+		    MSG_NOSIGNAL) > 0)
 		;
 	return NULL;
 }
@@ -195,6 +194,8 @@ static void flood_ends_at_the_deadline(void **state)
 	pthread_t threads[8];
 
 	(void)state;
+	for (size_t i = 0; i < sizeof(many_events); i += 32)
+		many_events[i] = 34;
 	xgate_begin(n.g, deadline_in_ms(5000));
 	greet(&n);
 	/* more than is read at once: there is always some left */

@@ -20,7 +20,7 @@ struct coords_size coords_fit(struct coords_size size)
 	unsigned short_px = wide ? size.height_px : size.width_px;
 	unsigned l = long_px, s = short_px;
 
-	if (l == 0 || s == 0)
+	if (long_px == 0 || short_px == 0)
 		return size; /* nothing is nothing */
 	if (l > COORDS_EDGE_PX)
 		l = COORDS_EDGE_PX;

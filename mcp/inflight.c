@@ -15,6 +15,7 @@ struct inflight_call {
 	int cancel_fd;
 	atomic_bool cancelled;
 	bool settled; /* no longer found by its id */
+	bool waits;   /* of no use to anybody but its asker */
 };
 
 struct inflight {
@@ -73,7 +74,7 @@ static struct inflight_call *find(struct inflight *f, const json_t *id)
 	return c;
 }
 
-int inflight_begin(struct inflight *f, const json_t *id,
+int inflight_begin(struct inflight *f, const json_t *id, bool waits,
 		   struct inflight_call **ret, struct err *e)
 {
 	struct inflight_call *c;
@@ -85,6 +86,7 @@ int inflight_begin(struct inflight *f, const json_t *id,
 	c = ALLOC_NEW(struct inflight_call);
 	c->cancel_fd = fd;
 	c->id = json_deep_copy(id);
+	c->waits = waits;
 
 	pthread_mutex_lock(&f->lock);
 	if (find(f, id)) {
@@ -137,15 +139,29 @@ void inflight_end(struct inflight *f, struct inflight_call *c)
 	call_free(c);
 }
 
+static void cancel(struct inflight_call *c)
+{
+	atomic_store(&c->cancelled, true);
+	signal_fd(c->cancel_fd);
+}
+
 void inflight_cancel(struct inflight *f, const json_t *id)
 {
 	struct inflight_call *c;
 
 	pthread_mutex_lock(&f->lock);
 	c = find(f, id);
-	if (c) {
-		atomic_store(&c->cancelled, true);
-		signal_fd(c->cancel_fd);
+	if (c)
+		cancel(c);
+	pthread_mutex_unlock(&f->lock);
+}
+
+void inflight_cancel_waits(struct inflight *f)
+{
+	pthread_mutex_lock(&f->lock);
+	for (struct inflight_call *c = f->calls; c; c = c->next) {
+		if (c->waits && !c->settled)
+			cancel(c);
 	}
 	pthread_mutex_unlock(&f->lock);
 }

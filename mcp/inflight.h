@@ -23,7 +23,8 @@ int inflight_new(struct inflight **ret, struct err *e)
 	__attribute__((warn_unused_result));
 void inflight_free(struct inflight *f); /* when nothing is in flight */
 
-int inflight_begin(struct inflight *f, const json_t *id,
+/* waits: only its asker has something of it (inflight_cancel_waits()) */
+int inflight_begin(struct inflight *f, const json_t *id, bool waits,
 		   struct inflight_call **ret, struct err *e)
 	__attribute__((warn_unused_result));
 /*
@@ -35,6 +36,8 @@ bool inflight_settle(struct inflight *f, struct inflight_call *c);
 void inflight_end(struct inflight *f, struct inflight_call *c);
 /* Tell the call with that id to stop; one that is unknown has ended. */
 void inflight_cancel(struct inflight *f, const json_t *id);
+/* Tell all to stop that nobody has anything of once the client is gone. */
+void inflight_cancel_waits(struct inflight *f);
 
 /* An eventfd that becomes readable when the call is cancelled. */
 int inflight_cancel_fd(const struct inflight_call *c);

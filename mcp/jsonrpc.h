@@ -24,7 +24,9 @@
 #define JSONRPC_METHOD_NOT_FOUND (-32601)
 #define JSONRPC_INVALID_PARAMS (-32602)
 #define JSONRPC_INTERNAL_ERROR (-32603)
-#define JSONRPC_UNSUPPORTED_VERSION (-32022) /* MCP 2026-07-28 */
+/* MCP 2026-07-28 */
+#define JSONRPC_HEADER_MISMATCH (-32020)
+#define JSONRPC_UNSUPPORTED_VERSION (-32022)
 
 enum jsonrpc_kind {
 	JSONRPC_REQUEST,      /* method and id: must be answered */
@@ -48,6 +50,7 @@ struct jsonrpc_fault {
 	json_t *data;	 /* owned, or NULL */
 	json_t *id;	 /* owned: what to answer; NULL: null */
 	bool unanswered; /* it was a notification: say nothing */
+	bool refused;	 /* no request of its revision: HTTP says 400 */
 };
 
 /*

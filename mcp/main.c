@@ -74,10 +74,11 @@ static int serve(const struct invocation *s, struct err *e)
 		.version = version_string(),
 		.instructions = s->instructions,
 	};
+	struct toolset set;
 	struct stdio_opts stdio = {.in_fd = STDIN_FILENO,
 				   .out_fd = STDOUT_FILENO,
 				   .server = &server,
-				   .tools = &tools};
+				   .tools = &set};
 	bool idle;
 
 	if (home_init(&home, s->home, e) != 0 || catch_signals(e) != 0)
@@ -91,6 +92,8 @@ static int serve(const struct invocation *s, struct err *e)
 	tools.links = links_new(&opts);
 	tools.copy_root = s->copy_root;
 	tools.copy_root_refusal = s->copy_root_refusal;
+	tools_init(&tools);
+	set = tools_set(&tools);
 	stdio.stop_fd = stop_fd;
 	if (stdio_run(&stdio, &idle, e) != 0)
 		return -1;
@@ -100,6 +103,7 @@ static int serve(const struct invocation *s, struct err *e)
 	if (!idle || !links_are_idle(tools.links))
 		_exit(0);
 	links_free(tools.links);
+	tools_finish(&tools);
 	home_finish(&home);
 	return 0;
 }

@@ -67,8 +67,10 @@ int protocol_modern_read(const struct protocol_server *server,
 {
 	int rc;
 
-	if (m->kind == JSONRPC_REQUEST && check_envelope(m, f) != 0)
+	if (m->kind == JSONRPC_REQUEST && check_envelope(m, f) != 0) {
+		f->refused = true;
 		return -1;
+	}
 	rc = protocol_read_common(m, ret, f);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;

@@ -22,8 +22,7 @@
 
 struct session {
 	const struct protocol_server *server;
-	const struct tools *tools;
-	struct session_io io;
+	struct toolset tools;
 	struct inflight *inflight;
 	struct protocol_legacy legacy;
 	bool was_modern; /* a request named its own version before */
@@ -31,19 +30,20 @@ struct session {
 
 struct call {
 	struct session *session;
+	struct session_io io;
 	struct inflight_call *flight;
 	struct jsonrpc_msg msg; /* owned */
 	struct ask ask;		/* borrows from msg */
 	bool modern;
-	const struct op *op;
+	const void *tool;
 	struct deadline answer_by;
 	pthread_mutex_t lock;
 	bool answered;
 	struct progress progress;
 };
 
-int session_new(const struct protocol_server *server, const struct tools *tools,
-		const struct session_io *io, struct session **ret,
+int session_new(const struct protocol_server *server,
+		const struct toolset *tools, struct session **ret,
 		struct err *e)
 {
 	struct inflight *inflight;
@@ -53,8 +53,7 @@ int session_new(const struct protocol_server *server, const struct tools *tools,
 		return -1;
 	s = ALLOC_NEW(struct session);
 	s->server = server;
-	s->tools = tools;
-	s->io = *io;
+	s->tools = *tools;
 	s->inflight = inflight;
 	*ret = s;
 	return 0;
@@ -78,30 +77,91 @@ int session_ended_fd(const struct session *s)
 	return inflight_ended_fd(s->inflight);
 }
 
-/* Takes the message over. */
-static void send_message(struct session *s, json_t *message)
+const char *session_version(const struct session *s)
 {
-	autofree char *text = json_print(message);
-
-	json_decref(message);
-	s->io.send(s->io.ctx, text, strlen(text));
+	return s->legacy.version;
 }
 
-static void send_result(struct session *s, bool modern, const json_t *id,
-			enum ask_kind kind, json_t *result)
+void session_cancel(struct session *s, const json_t *id)
+{
+	inflight_cancel(s->inflight, id);
+}
+
+void session_end_waits(struct session *s)
+{
+	inflight_cancel_waits(s->inflight);
+}
+
+/* Takes the message over. */
+static void send_message(const struct session_io *io, json_t *message,
+			 const struct session_out *as)
+{
+	autofree char *text = json_print(message);
+	struct session_out out = *as;
+
+	json_decref(message);
+	out.text = text;
+	out.len = strlen(text);
+	io->send(io->ctx, &out);
+}
+
+static const struct session_out as_answer = {.is_answer = true};
+static const struct session_out as_note = {0};
+
+static void send_result(const struct session *s, const struct session_io *io,
+			bool modern, const json_t *id, enum ask_kind kind,
+			json_t *result)
 {
 	if (modern)
 		protocol_modern_dress(s->server, kind, result);
-	send_message(s, jsonrpc_result(id, result));
+	send_message(io, jsonrpc_result(id, result), &as_answer);
 }
 
-static void send_fault(struct session *s, const json_t *id,
+static void send_fault(const struct session_io *io, const json_t *id,
 		       struct jsonrpc_fault *f)
 {
+	struct session_out as = {.is_answer = true,
+				 .fault = f->code,
+				 .refused = f->refused};
+
 	if (!f->unanswered)
-		send_message(s, jsonrpc_error(id, f->code, err_msg(&f->why),
-					      TAKE_PTR(f->data)));
+		send_message(io,
+			     jsonrpc_error(id, f->code, err_msg(&f->why),
+					   TAKE_PTR(f->data)),
+			     &as);
 	jsonrpc_fault_finish(f);
+}
+
+/*
+ * The list is long and never changes, so its text is kept, and put into the
+ * answer as it is: an answer's last member is its result, an object, and so
+ * its text ends with the two braces that the list is put in front of.
+ */
+static void send_list(const struct session *s, const struct session_io *io,
+		      bool modern, const json_t *id)
+{
+	json_t *result = json_object();
+	auto_json json_t *message = NULL;
+	autofree char *text = NULL, *whole = NULL;
+	struct session_out out = as_answer;
+
+	if (modern)
+		protocol_modern_dress(s->server, ASK_TOOLS_LIST, result);
+	message = jsonrpc_result(id, result);
+	text = json_print(message);
+	text[strlen(text) - 2] = '\0';
+	whole = alloc_printf("%s%s\"tools\":%s}}", text,
+			     json_object_size(result) > 0 ? "," : "",
+			     s->tools.list(s->tools.ctx));
+	out.text = whole;
+	out.len = strlen(whole);
+	io->send(io->ctx, &out);
+}
+
+static void end_message(const struct session_io *io)
+{
+	if (io->end)
+		io->end(io->ctx);
 }
 
 /* -- calls ----------------------------------------------------------------- */
@@ -123,9 +183,10 @@ static void on_progress(void *ctx, const struct client_progress *p)
 	if (!c->answered && !inflight_is_cancelled(c->flight)) {
 		params = progress_report(&c->progress, p, deadline_now_ms());
 		if (params)
-			send_message(c->session,
+			send_message(&c->io,
 				     jsonrpc_notification(
-					     "notifications/progress", params));
+					     "notifications/progress", params),
+				     &as_note);
 	}
 	pthread_mutex_unlock(&c->lock);
 }
@@ -136,8 +197,8 @@ static void answer_call(struct call *c, json_t *result)
 	c->answered = true;
 	/* before it is sent: its reader may use the id again at once */
 	if (inflight_settle(c->session->inflight, c->flight))
-		send_result(c->session, c->modern, c->msg.id, ASK_TOOL_CALL,
-			    result);
+		send_result(c->session, &c->io, c->modern, c->msg.id,
+			    ASK_TOOL_CALL, result);
 	else
 		json_decref(result);
 	pthread_mutex_unlock(&c->lock);
@@ -147,7 +208,7 @@ static void call_work(void *arg)
 {
 	struct call *c = arg;
 	struct tools_call t = {
-		.op = c->op,
+		.tool = c->tool,
 		.args = c->ask.args,
 		.cancel_fd = inflight_cancel_fd(c->flight),
 		.answer_by = c->answer_by,
@@ -155,66 +216,72 @@ static void call_work(void *arg)
 		.ctx = c,
 	};
 	struct session *s = c->session;
+	struct session_io io = c->io;
 	struct inflight_call *flight = c->flight;
 
 	/* one that was cancelled in line is not begun */
 	if (!inflight_is_cancelled(flight))
-		answer_call(c, tools_call(s->tools, &t));
+		answer_call(c, s->tools.call(s->tools.ctx, &t));
 	call_free(c);
 	/* last: the session may be freed once nothing is in flight */
 	inflight_end(s->inflight, flight);
+	end_message(&io);
 }
 
-static int begin_call(struct session *s, struct jsonrpc_msg *m,
-		      const struct ask *ask, bool modern, const struct op *op,
-		      struct err *e)
+static int begin_call(struct session *s, const struct session_io *io,
+		      struct jsonrpc_msg *m, struct call *c, struct err *e)
 {
-	struct inflight_call *flight;
-	struct call *c;
+	bool waits = !s->tools.is_long(s->tools.ctx, c->tool);
+	const char *lane =
+		s->tools.lane(s->tools.ctx, c->tool, c->ask.args);
 
-	if (inflight_begin(s->inflight, m->id, &flight, e) != 0)
+	if (inflight_begin(s->inflight, m->id, waits, &c->flight, e) != 0)
 		return -1;
-	c = ALLOC_NEW(struct call);
 	c->session = s;
-	c->flight = flight;
-	c->ask = *ask;
-	c->modern = modern;
-	c->op = op;
+	c->io = *io;
 	c->answer_by = deadline_in_ms(LIMIT_ANSWER_MS);
 	pthread_mutex_init(&c->lock, NULL);
-	progress_init(&c->progress, ask->progress_token);
+	progress_init(&c->progress, c->ask.progress_token);
 	c->msg = *m;
-	if (s->io.start(s->io.ctx, tools_lane(op, ask->args), call_work, c,
-			e) != 0) {
-		c->msg = (struct jsonrpc_msg){0}; /* still the caller's */
-		call_free(c);
-		inflight_end(s->inflight, flight);
-		return -1;
-	}
 	*m = (struct jsonrpc_msg){0};
-	return 0;
+	if (io->start(io->ctx, lane, call_work, c, e) == 0)
+		return 0;
+	*m = c->msg; /* still the caller's */
+	inflight_end(s->inflight, c->flight);
+	progress_finish(&c->progress);
+	pthread_mutex_destroy(&c->lock);
+	return -1;
 }
 
-static void on_tool_call(struct session *s, struct jsonrpc_msg *m,
-			 const struct ask *ask, bool modern)
+/* True: the call has been begun, and ends the message. */
+static bool on_tool_call(struct session *s, const struct session_io *io,
+			 struct jsonrpc_msg *m, const struct ask *ask,
+			 bool modern)
 {
-	const struct op *op = tools_find(ask->tool);
+	const void *tool = s->tools.find(s->tools.ctx, ask->tool);
 	struct jsonrpc_fault f = {0};
 	struct err e = {0};
+	struct call *c;
 
-	if (!op) {
+	if (!tool) {
 		jsonrpc_fault_set(&f, JSONRPC_INVALID_PARAMS,
 				  "unknown tool: %.100s", ask->tool);
-		send_fault(s, m->id, &f);
-		return;
+		send_fault(io, m->id, &f);
+		return false;
 	}
-	if (begin_call(s, m, ask, modern, op, &e) == 0)
-		return;
+	c = ALLOC_NEW(struct call);
+	c->ask = *ask;
+	c->modern = modern;
+	c->tool = tool;
+	if (begin_call(s, io, m, c, &e) == 0)
+		return true;
+	free(c);
 	jsonrpc_fault_set(&f,
 			  e.code == ERR_EXISTS ? JSONRPC_INVALID_REQUEST
 					       : JSONRPC_INTERNAL_ERROR,
 			  "%s", err_msg(&e));
-	send_fault(s, m->id, &f);
+	send_fault(io, m->id, &f);
+	return false;
 }
 
 /* -- messages -------------------------------------------------------------- */
@@ -237,67 +304,76 @@ static bool pick_era(struct session *s, const struct jsonrpc_msg *m)
 	return s->was_modern && !s->legacy.version;
 }
 
-static void dispatch(struct session *s, struct jsonrpc_msg *m, struct ask *ask,
-		     bool modern)
+/* True: somebody else ends the message. */
+static bool dispatch(struct session *s, const struct session_io *io,
+		     struct jsonrpc_msg *m, struct ask *ask, bool modern)
 {
 	json_t *result = NULL;
 
 	switch (ask->kind) {
 	case ASK_NOTHING:
-		return;
+		return false;
 	case ASK_CANCEL:
 		inflight_cancel(s->inflight, ask->cancel_id);
-		return;
+		return false;
 	case ASK_TOOL_CALL:
-		on_tool_call(s, m, ask, modern);
-		return;
+		return on_tool_call(s, io, m, ask, modern);
+	case ASK_TOOLS_LIST:
+		send_list(s, io, modern, m->id);
+		return false;
 	case ASK_HELLO:
 		result = TAKE_PTR(ask->result);
 		break;
 	case ASK_PING:
 		result = json_object();
 		break;
-	case ASK_TOOLS_LIST:
-		result = json_object();
-		json_object_set_new(result, "tools", tools_list());
-		break;
 	}
-	send_result(s, modern, m->id, ask->kind, result);
+	send_result(s, io, modern, m->id, ask->kind, result);
+	return false;
 }
 
-void session_message(struct session *s, const char *text, size_t len)
+void session_take(struct session *s, const struct session_io *io,
+		  struct jsonrpc_msg *m, bool modern)
+{
+	struct jsonrpc_fault f = {0};
+	struct ask ask = {0};
+	bool going_on = false;
+
+	/* we ask the client nothing, so an answer of its is to nobody */
+	if (m->kind == JSONRPC_RESPONSE)
+		;
+	else if ((modern ? protocol_modern_read(s->server, m, &ask, &f)
+			 : protocol_legacy_read(&s->legacy, s->server, m, &ask,
+						&f)) == 0)
+		going_on = dispatch(s, io, m, &ask, modern);
+	else
+		send_fault(io, m->id, &f);
+	if (!going_on)
+		end_message(io);
+}
+
+void session_message(struct session *s, const struct session_io *io,
+		     const char *text, size_t len)
 {
 	struct jsonrpc_msg m = {0};
 	struct jsonrpc_fault f = {0};
-	struct ask ask = {0};
-	bool modern;
-	int rc;
 
 	if (jsonrpc_parse(text, len, &m, &f) != 0) {
-		send_fault(s, f.id, &f);
+		send_fault(io, f.id, &f);
+		end_message(io);
 		return;
 	}
-	/* we ask the client nothing, so an answer of its is to nobody */
-	if (m.kind == JSONRPC_RESPONSE) {
-		jsonrpc_msg_finish(&m);
-		return;
-	}
-	modern = pick_era(s, &m);
-	rc = modern ? protocol_modern_read(s->server, &m, &ask, &f)
-		    : protocol_legacy_read(&s->legacy, s->server, &m, &ask, &f);
-	if (rc == 0)
-		dispatch(s, &m, &ask, modern);
-	else
-		send_fault(s, m.id, &f);
+	session_take(s, io, &m,
+		     m.kind != JSONRPC_RESPONSE && pick_era(s, &m));
 	jsonrpc_msg_finish(&m);
 }
 
-void session_too_long(struct session *s)
+void session_too_long(const struct session_io *io)
 {
 	struct jsonrpc_fault f = {0};
 
 	jsonrpc_fault_set(&f, JSONRPC_INVALID_REQUEST,
 			  "a message may have %ld bytes at most",
 			  LIMIT_MCP_MESSAGE_LEN);
-	send_fault(s, NULL, &f);
+	send_fault(io, NULL, &f);
 }

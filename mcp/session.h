@@ -5,13 +5,15 @@
  * send() is given, and lends threads for calls. All else (eras, calls in
  * flight, progress, cancellation) is here.
  *
- * Shapes:  opaque. What send() gets is one whole JSON message without a
- *          newline in it.
+ * Shapes:  opaque. A struct session_io comes with each message and is where
+ *          everything about that message goes; it is copied. What send() gets
+ *          is one whole JSON message without a newline in it.
  * Units:   calls have LIMIT_ANSWER_MS from their arrival.
  * Errors:  none: what is wrong with a message is answered to the client.
- * Threads: one thread calls session_message(); send() comes from that one and
- *          from those of start(), one message at a time per call, so the
- *          transport must lock.
+ * Threads: session_message() and session_take() may come from several threads
+ *          as far as they are about different messages, but for initialize,
+ *          which is first; send() and end() come from that thread or from
+ *          those of start(), one at a time per message.
  */
 #ifndef MCP_SESSION_H
 #define MCP_SESSION_H
@@ -24,24 +26,50 @@
 
 struct session;
 
+struct session_out {
+	const char *text;
+	size_t len;
+	bool is_answer; /* the last about this message, but for end() */
+	int fault;	/* the JSON-RPC code of an answer that is an error */
+	bool refused;	/* … which says that the request as such is no good */
+};
+
 struct session_io {
 	void *ctx;
-	void (*send)(void *ctx, const char *text, size_t len);
+	void (*send)(void *ctx, const struct session_out *out);
 	/* Run work(arg) on another thread; in order per lane (callpool.h). */
 	int (*start)(void *ctx, const char *lane, void (*work)(void *arg),
 		     void *arg, struct err *e);
+	/* Nothing more comes about this message, whether it was answered or
+	 * not; the last use of ctx, and of the session by this message. NULL:
+	 * nobody asks. */
+	void (*end)(void *ctx);
 };
 
-/* server, tools and what io holds must outlive the session. */
-int session_new(const struct protocol_server *server, const struct tools *tools,
-		const struct session_io *io, struct session **ret,
+/* server and what tools hold must outlive the session. */
+int session_new(const struct protocol_server *server,
+		const struct toolset *tools, struct session **ret,
 		struct err *e) __attribute__((warn_unused_result));
 /* When session_busy() is 0. */
 void session_free(struct session *s);
 
-void session_message(struct session *s, const char *text, size_t len);
+/* One message as it was read. */
+void session_message(struct session *s, const struct session_io *io,
+		     const char *text, size_t len);
+/* The same for a transport that parses, and that knows the era; m is left to
+ * be finished. */
+void session_take(struct session *s, const struct session_io *io,
+		  struct jsonrpc_msg *m, bool modern);
 /* A message that was longer than what the transport accepts. */
-void session_too_long(struct session *s);
+void session_too_long(const struct session_io *io);
+
+/* The revision that initialize settled, or NULL. */
+const char *session_version(const struct session *s);
+
+/* The client no longer wants what it asked under this id. */
+void session_cancel(struct session *s, const json_t *id);
+/* The client is gone: what only it waited for ends, jobs go on. */
+void session_end_waits(struct session *s);
 
 /* Calls not answered yet; the fd counts up whenever one ends. */
 unsigned session_busy(struct session *s);

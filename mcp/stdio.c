@@ -38,6 +38,7 @@ struct stdio {
 	bool broken; /* under out_lock */
 	struct callpool *pool;
 	struct session *session;
+	struct session_io io;
 	struct buf line;
 	size_t scanned; /* bytes of line known to hold no newline */
 	bool skipping;
@@ -95,17 +96,17 @@ static void end_process(const struct stdio *s)
 	(void)n;
 }
 
-static void send_line(void *ctx, const char *text, size_t len)
+static void send_line(void *ctx, const struct session_out *out)
 {
 	struct stdio *s = ctx;
 	/* the newline goes in the same write: a reader that takes what it gets
 	 * as a line is wrong, but there are some */
-	char *line = alloc_array(len + 1, 1);
+	char *line = alloc_array(out->len + 1, 1);
 
-	memcpy(line, text, len);
-	line[len] = '\n';
+	memcpy(line, out->text, out->len);
+	line[out->len] = '\n';
 	pthread_mutex_lock(&s->out_lock);
-	if (!s->broken && write_whole(s, line, len + 1) != 0) {
+	if (!s->broken && write_whole(s, line, out->len + 1) != 0) {
 		s->broken = true;
 		end_process(s);
 	}
@@ -127,14 +128,14 @@ static void take_line(struct stdio *s, const char *p, size_t len)
 {
 	if (s->skipping) {
 		s->skipping = false;
-		session_too_long(s->session);
+		session_too_long(&s->io);
 		return;
 	}
 	while (len > 0 &&
 	       (p[len - 1] == '\r' || p[len - 1] == ' ' || p[len - 1] == '\t'))
 		len--;
 	if (len > 0)
-		session_message(s->session, p, len);
+		session_message(s->session, &s->io, p, len);
 }
 
 /* Take all whole lines out of the buffer. */
@@ -219,15 +220,16 @@ static void finish_calls(struct stdio *s)
 int stdio_run(const struct stdio_opts *o, bool *ret_idle, struct err *e)
 {
 	struct stdio *s = ALLOC_NEW(struct stdio);
-	struct session_io io = {s, send_line, start_call};
 	enum input input;
 	struct stat st;
 
 	s->in_fd = o->in_fd;
 	s->out_fd = o->out_fd;
 	s->stop_fd = o->stop_fd;
+	s->io = (struct session_io){
+		.ctx = s, .send = send_line, .start = start_call};
 	s->out_is_socket = fstat(o->out_fd, &st) == 0 && S_ISSOCK(st.st_mode);
-	if (session_new(o->server, o->tools, &io, &s->session, e) != 0) {
+	if (session_new(o->server, o->tools, &s->session, e) != 0) {
 		free(s);
 		return -1;
 	}

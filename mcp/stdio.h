@@ -23,7 +23,7 @@ struct stdio_opts {
 	int in_fd, out_fd;
 	int stop_fd; /* an eventfd or pipe; written by a signal handler */
 	const struct protocol_server *server;
-	const struct tools *tools;
+	const struct toolset *tools;
 };
 
 /* *ret_idle: no call was left running, so all of it could be taken down. */

@@ -28,26 +28,56 @@ static json_t *tool_entry(const struct op *op)
 	return t;
 }
 
-json_t *tools_list(void)
+static bool is_open(const struct tools *t, const struct op *op)
 {
-	json_t *list = json_array();
-
-	for (unsigned i = 0; i < op_count; i++) {
-		if (op_table[i].flags & OP_AGENT)
-			json_array_append_new(list, tool_entry(&op_table[i]));
-	}
-	return list;
+	return (op->flags & OP_AGENT) &&
+	       (!t->read_only || (op->flags & OP_READS));
 }
 
-const struct op *tools_find(const char *name)
+void tools_init(struct tools *t)
+{
+	auto_json json_t *list = json_array();
+
+	for (unsigned i = 0; i < op_count; i++) {
+		if (is_open(t, &op_table[i]))
+			json_array_append_new(list, tool_entry(&op_table[i]));
+	}
+	t->list = json_print(list);
+}
+
+void tools_finish(struct tools *t)
+{
+	free(t->list);
+	t->list = NULL;
+}
+
+static const char *list_tools(void *ctx)
+{
+	const struct tools *t = ctx;
+
+	return t->list;
+}
+
+static const void *find_tool(void *ctx, const char *name)
 {
 	const struct op *op = op_find(name);
 
-	return op && (op->flags & OP_AGENT) ? op : NULL;
+	return op && is_open(ctx, op) ? op : NULL;
 }
 
-const char *tools_lane(const struct op *op, const json_t *args)
+static bool is_long(void *ctx, const void *tool)
 {
+	const struct op *op = tool;
+
+	(void)ctx;
+	return op->kind != OP_CALL;
+}
+
+static const char *lane_of(void *ctx, const void *tool, const json_t *args)
+{
+	const struct op *op = tool;
+
+	(void)ctx;
 	if (op->result != OP_RESULT_IMAGE || !(op->flags & OP_CHANGES))
 		return NULL;
 	return json_string_value(json_object_get(args, "vm"));
@@ -56,8 +86,9 @@ const char *tools_lane(const struct op *op, const json_t *args)
 static json_t *call_job(const struct tools *t, const struct tools_call *c,
 			const json_t *args, struct err *e)
 {
+	const struct op *op = c->tool;
 	struct longcall_ask ask = {
-		.op = c->op,
+		.op = op,
 		.args = args,
 		.copy_root = t->copy_root,
 		.cancel_fd = c->cancel_fd,
@@ -70,7 +101,7 @@ static json_t *call_job(const struct tools *t, const struct tools_call *c,
 
 	if (longcall_run(t->links, &ask, &result, job, e) != 0)
 		return NULL;
-	return result ? present_result(c->op, result, NULL)
+	return result ? present_result(op, result, NULL)
 		      : present_running(job);
 }
 
@@ -78,6 +109,7 @@ static json_t *call_now(const struct tools *t, const struct tools_call *c,
 			const json_t *args, struct err *e)
 {
 	struct client_io io = client_io_none(c->answer_by);
+	const struct op *op = c->tool;
 	auto_json json_t *result = NULL;
 	struct client *client;
 	struct buf image;
@@ -93,16 +125,18 @@ static json_t *call_now(const struct tools *t, const struct tools_call *c,
 	io.progress = c->progress;
 	io.image = &image;
 	io.cancel_fd = c->cancel_fd;
-	rc = client_call(client, c->op->name, args, &io, &result, e);
+	rc = client_call(client, op->name, args, &io, &result, e);
 	links_give(t->links, client);
 	if (rc == 0)
-		shown = present_result(c->op, result, &image);
+		shown = present_result(op, result, &image);
 	buf_finish(&image);
 	return shown;
 }
 
-json_t *tools_call(const struct tools *t, const struct tools_call *c)
+static json_t *call_tool(void *ctx, const struct tools_call *c)
 {
+	const struct tools *t = ctx;
+	const struct op *op = c->tool;
 	auto_json json_t *none = json_object();
 	const json_t *args = c->args ? c->args : none;
 	auto_json json_t *valid = NULL;
@@ -111,12 +145,24 @@ json_t *tools_call(const struct tools *t, const struct tools_call *c)
 
 	/* Only to see whether they are: it is the service that fills in what
 	 * an agent may not even name. */
-	valid = validate_args(c->op, args, true, &e);
-	if (valid && !t->copy_root && validate_is_local(c->op, valid))
-		err_set(&e, ERR_DENIED, "%s: %s", c->op->name,
+	valid = validate_args(op, args, true, &e);
+	if (valid && !t->copy_root && validate_is_local(op, valid))
+		err_set(&e, ERR_DENIED, "%s: %s", op->name,
 			t->copy_root_refusal);
 	else if (valid)
-		shown = c->op->kind == OP_CALL ? call_now(t, c, args, &e)
-					       : call_job(t, c, args, &e);
+		shown = op->kind == OP_CALL ? call_now(t, c, args, &e)
+					    : call_job(t, c, args, &e);
 	return shown ? shown : present_error(err_msg(&e));
+}
+
+struct toolset tools_set(struct tools *t)
+{
+	return (struct toolset){
+		.ctx = t,
+		.list = list_tools,
+		.find = find_tool,
+		.is_long = is_long,
+		.lane = lane_of,
+		.call = call_tool,
+	};
 }

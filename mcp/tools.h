@@ -2,13 +2,15 @@
  * tools.h - the rows of the operations table that are open to agents, as MCP
  * tools
  *
- * Shapes:  tools_list() is the array of tools/list, the same for every asker,
- *          in the order of the table. tools_call() gives a neutral result
- *          (present.h): bad arguments and failures are results with isError,
- *          which a model can read and act upon.
+ * Shapes:  struct toolset is what a session sees of any set of tools; struct
+ *          tools is the one that asks the service. list() is the text of
+ *          tools/list's array, the same for every call, in the order of the
+ *          table. call() gives a neutral result (present.h): bad arguments
+ *          and failures are results with isError, which a model can read and
+ *          act upon.
  * Units:   answer_by is absolute, monotonic.
  * Errors:  none reach the caller but inside results.
- * Threads: any; struct tools is read-only.
+ * Threads: any; a struct tools is read-only once tools_init() was called.
  */
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
@@ -16,14 +18,8 @@
 #include "mcp/links.h"
 #include "ops/op.h"
 
-struct tools {
-	struct links *links;
-	const char *copy_root;	       /* local: paths lie here, or NULL: */
-	const char *copy_root_refusal; /* what is said instead */
-};
-
 struct tools_call {
-	const struct op *op;
+	const void *tool;   /* of find() */
 	const json_t *args; /* as the client sent them; NULL: none */
 	int cancel_fd;	    /* readable: stop; -1: none */
 	struct deadline answer_by;
@@ -31,14 +27,32 @@ struct tools_call {
 	void *ctx;
 };
 
-json_t *tools_list(void);
-/* The tool's row, or NULL: no such tool, or not for agents. */
-const struct op *tools_find(const char *name);
-/*
- * What must not be overtaken by a later call: the VM whose desktop takes this
- * input, or NULL. Points into args.
- */
-const char *tools_lane(const struct op *op, const json_t *args);
-json_t *tools_call(const struct tools *t, const struct tools_call *c);
+struct toolset {
+	void *ctx;
+	/* The text of a JSON array; the toolset keeps it. */
+	const char *(*list)(void *ctx);
+	/* What stands for the tool in the other three, or NULL: there is none
+	 * of that name for this asker. */
+	const void *(*find)(void *ctx, const char *name);
+	/* May a call take so long that its asker should hear of it meanwhile? */
+	bool (*is_long)(void *ctx, const void *tool);
+	/* What must not be overtaken by a later call: the VM whose desktop
+	 * takes this input, or NULL. Points into args. */
+	const char *(*lane)(void *ctx, const void *tool, const json_t *args);
+	json_t *(*call)(void *ctx, const struct tools_call *c);
+};
+
+struct tools {
+	struct links *links;
+	const char *copy_root;	       /* local: paths lie here, or NULL: */
+	const char *copy_root_refusal; /* what is said instead */
+	bool read_only;		       /* only tools that change nothing */
+	char *list;		       /* by tools_init(); owned */
+};
+
+void tools_init(struct tools *t);
+void tools_finish(struct tools *t);
+/* t must outlive what is returned. */
+struct toolset tools_set(struct tools *t);
 
 #endif

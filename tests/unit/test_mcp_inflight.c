@@ -14,7 +14,7 @@ static int begin(struct inflight *f, int n, struct inflight_call **ret,
 {
 	auto_json json_t *id = json_integer(n);
 
-	return inflight_begin(f, id, ret, e);
+	return inflight_begin(f, id, false, ret, e);
 }
 
 /* A client that has its answers may ask as much again at once, whatever our

@@ -20,10 +20,14 @@ struct wire {
 	void (*held_work)(void *arg);
 	void *held_arg;
 	bool hold;
+	int said, ended; /* messages given, and those that are over */
+	struct session_io io;
 };
 
-static void on_send(void *ctx, const char *text, size_t len)
+static void on_send(void *ctx, const struct session_out *out)
 {
+	const char *text = out->text;
+	size_t len = out->len;
 	struct wire *w = ctx;
 	struct err e = {0};
 
@@ -57,30 +61,41 @@ static const struct protocol_server server = {
 	.instructions = "Look first.",
 };
 
+static void on_end(void *ctx)
+{
+	struct wire *w = ctx;
+
+	w->ended++;
+}
+
 static struct session *open_session(struct wire *w)
 {
-	static const struct tools tools = {.copy_root_refusal =
-						   "no copies here"};
-	struct session_io io = {w, on_send, on_start};
+	static struct tools tools = {.copy_root_refusal = "no copies here"};
+	struct toolset set = tools_set(&tools);
 	struct session *s = NULL;
 	struct err e = {0};
 
 	*w = (struct wire){.lock = PTHREAD_MUTEX_INITIALIZER};
 	buf_init(&w->out, 1 << 20);
-	assert_ok(session_new(&server, &tools, &io, &s, &e), &e);
+	w->io = (struct session_io){w, on_send, on_start, on_end};
+	if (!tools.list)
+		tools_init(&tools);
+	assert_ok(session_new(&server, &set, &s, &e), &e);
 	return s;
 }
 
 static void close_session(struct session *s, struct wire *w)
 {
 	assert_int_equal(session_busy(s), 0);
+	assert_int_equal(w->said, w->ended);
 	session_free(s);
 	buf_finish(&w->out);
 }
 
-static void say(struct session *s, const char *text)
+static void say(struct session *s, struct wire *w, const char *text)
 {
-	session_message(s, text, strlen(text));
+	w->said++;
+	session_message(s, &w->io, text, strlen(text));
 }
 
 struct turn {
@@ -97,7 +112,7 @@ static void converse(const char *name, const struct turn *turns)
 		const char *got;
 
 		buf_reset(&w.out);
-		say(s, turns[i].in);
+		say(s, &w, turns[i].in);
 		got = w.out.data;
 		if (!turns[i].out[0] && *got)
 			fail_msg("%s, turn %d: answered %s", name, i, got);
@@ -300,13 +315,13 @@ static void an_id_in_use_is_refused(void **state)
 
 	(void)state;
 	w.hold = true;
-	say(s, call);
+	say(s, &w, call);
 	assert_int_equal(session_busy(s), 1);
-	say(s, call);
+	say(s, &w, call);
 	assert_non_null(strstr(w.out.data, "-32600"));
 	/* another type is another id; and a ping is answered meanwhile */
 	buf_reset(&w.out);
-	say(s, "{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"method\":\"ping\"}");
+	say(s, &w, "{\"jsonrpc\":\"2.0\",\"id\":\"1\",\"method\":\"ping\"}");
 	assert_non_null(strstr(w.out.data, "\"result\":{}"));
 	buf_reset(&w.out);
 	w.held_work(w.held_arg);
@@ -314,7 +329,7 @@ static void an_id_in_use_is_refused(void **state)
 	/* free again */
 	w.hold = false;
 	buf_reset(&w.out);
-	say(s, call);
+	say(s, &w, call);
 	assert_non_null(strstr(w.out.data, "\"isError\":true"));
 	close_session(s, &w);
 }
@@ -326,10 +341,10 @@ static void a_cancelled_call_is_not_answered(void **state)
 
 	(void)state;
 	w.hold = true;
-	say(s, REQ("\"x\"", "tools/call", "{\"name\":\"vm_info\"}"));
-	say(s, NOTE("notifications/cancelled", "{\"requestId\":\"y\"}"));
-	say(s, NOTE("notifications/cancelled", "{\"requestId\":\"x\"}"));
-	say(s, NOTE("notifications/cancelled", "{\"requestId\":\"x\"}"));
+	say(s, &w, REQ("\"x\"", "tools/call", "{\"name\":\"vm_info\"}"));
+	say(s, &w, NOTE("notifications/cancelled", "{\"requestId\":\"y\"}"));
+	say(s, &w, NOTE("notifications/cancelled", "{\"requestId\":\"x\"}"));
+	say(s, &w, NOTE("notifications/cancelled", "{\"requestId\":\"x\"}"));
 	w.held_work(w.held_arg);
 	assert_string_equal(w.out.data, "");
 	close_session(s, &w);
@@ -341,7 +356,7 @@ static void too_long_is_answered(void **state)
 	struct session *s = open_session(&w);
 
 	(void)state;
-	session_too_long(s);
+	session_too_long(&w.io);
 	assert_non_null(strstr(w.out.data, "-32600"));
 	assert_non_null(strstr(w.out.data, "\"id\":null"));
 	close_session(s, &w);

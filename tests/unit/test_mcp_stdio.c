@@ -28,12 +28,15 @@ static void *serve(void *arg)
 {
 	static const struct protocol_server server = {"boxery", "boxery", "1",
 						      "Look."};
-	static const struct tools tools = {.copy_root_refusal = "no"};
+	static struct tools tools = {.copy_root_refusal = "no"};
+	struct toolset set = tools_set(&tools);
 	struct rig *r = arg;
 	struct stdio_opts o = {r->server_in, r->server_out, r->stop, &server,
-			       &tools};
+			       &set};
 	struct err e = {0};
 
+	if (!tools.list)
+		tools_init(&tools);
 	r->rc = stdio_run(&o, &r->idle, &e);
 	close(r->server_out);
 	return NULL;

@@ -16,17 +16,16 @@ static bool fits(unsigned long_px, unsigned short_px)
 struct coords_size coords_fit(struct coords_size size)
 {
 	bool wide = size.width_px >= size.height_px;
-	unsigned long_px = wide ? size.width_px : size.height_px;
-	unsigned short_px = wide ? size.height_px : size.width_px;
-	unsigned l = long_px, s = short_px;
+	const uint64_t long_px = wide ? size.width_px : size.height_px;
+	const uint64_t short_px = wide ? size.height_px : size.width_px;
+	unsigned l = (unsigned)long_px, s;
 
-	if (long_px == 0 || short_px == 0)
+	if (size.width_px == 0 || size.height_px == 0)
 		return size; /* nothing is nothing */
 	if (l > COORDS_EDGE_PX)
 		l = COORDS_EDGE_PX;
 	for (;; l--) {
-		s = (unsigned)(((uint64_t)l * short_px + long_px / 2) /
-			       long_px);
+		s = (unsigned)((l * short_px + long_px / 2) / long_px);
 		if (s == 0)
 			s = 1;
 		if (fits(l, s))

@@ -18,13 +18,13 @@ struct coords_size coords_fit(struct coords_size size)
 	bool wide = size.width_px >= size.height_px;
 	const uint64_t long_px = wide ? size.width_px : size.height_px;
 	const uint64_t short_px = wide ? size.height_px : size.width_px;
-	unsigned l = (unsigned)long_px, s;
+	unsigned l = COORDS_EDGE_PX, s = 1;
 
-	if (size.width_px == 0 || size.height_px == 0)
+	if (long_px < 1 || short_px < 1)
 		return size; /* nothing is nothing */
-	if (l > COORDS_EDGE_PX)
-		l = COORDS_EDGE_PX;
-	for (;; l--) {
+	if (l > long_px)
+		l = (unsigned)long_px;
+	for (; l > 1; l--) {
 		s = (unsigned)((l * short_px + long_px / 2) / long_px);
 		if (s == 0)
 			s = 1;
@@ -82,6 +82,8 @@ struct coords_point coords_from_desktop(struct coords_size desktop,
 static void to_span(int64_t at, int64_t len, unsigned desktop_px,
 		    unsigned shot_px, unsigned *ret_at, unsigned *ret_len)
 {
+	/* a place inside the shot was asked for, so it is not empty:
+	 * NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
 	int64_t from = at * desktop_px / shot_px;
 	int64_t to = ((at + len) * desktop_px + shot_px - 1) / shot_px;
 

@@ -129,6 +129,62 @@ char *crypto_base64(const void *p, size_t len)
 	return text;
 }
 
+/* Of one character; 64 for one that is none of the alphabet. */
+static uint32_t base64_value(char c)
+{
+	static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "abcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(set, c) : NULL;
+
+	return at ? (uint32_t)(at - set) : 64;
+}
+
+/* Four characters, at most the last two of them padding, as three bytes. */
+static int decode_group(const char *text, unsigned pad, uint8_t ret[3])
+{
+	uint32_t bits = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t v = i < 4 - pad ? base64_value(text[i]) : 0;
+
+		if (v > 63)
+			return -1;
+		bits = bits << 6 | v;
+	}
+	/* another text of the same bytes */
+	if (bits & ((1U << 8 * pad) - 1))
+		return -1;
+	ret[0] = (uint8_t)(bits >> 16);
+	ret[1] = (uint8_t)(bits >> 8);
+	ret[2] = (uint8_t)bits;
+	return 0;
+}
+
+int crypto_base64_decode(const char *text, size_t len, uint8_t *ret,
+			 size_t size, size_t *ret_len, struct err *e)
+{
+	unsigned pad = 0;
+	size_t at = 0;
+
+	while (pad < 2 && pad < len && text[len - 1 - pad] == '=')
+		pad++;
+	if (len % 4 != 0)
+		return err_set(e, ERR_INVALID, "not base64");
+	if (len / 4 * 3 - pad > size)
+		return err_set(e, ERR_LIMIT, "more than %zu bytes", size);
+	for (size_t i = 0; i < len; i += 4) {
+		unsigned missing = i + 4 == len ? pad : 0;
+		uint8_t group[3];
+
+		if (decode_group(text + i, missing, group))
+			return err_set(e, ERR_INVALID, "not base64");
+		memcpy(ret + at, group, 3 - missing);
+		at += 3 - missing;
+	}
+	*ret_len = at;
+	return 0;
+}
+
 /* -- the OpenSSH key file ---------------------------------------------------- */
 
 /* Writes into a secret of KEY_BLOB_SIZE, which what we put never fills. */

@@ -36,6 +36,11 @@ int crypto_hmac_sha256(const struct secret *key, const void *p, size_t len,
 	__attribute__((warn_unused_result));
 bool crypto_equal(const void *a, const void *b, size_t len); /* const time */
 char *crypto_base64(const void *p, size_t len); /* free() */
+/* Strict: whole groups, padding only at the end, nothing between, no bits left
+ * over. ERR_INVALID, or ERR_LIMIT for more than size bytes. */
+int crypto_base64_decode(const char *text, size_t len, uint8_t *ret,
+			 size_t size, size_t *ret_len, struct err *e)
+	__attribute__((warn_unused_result));
 /*
  * A fresh ed25519 pair: the private half as an unencrypted OpenSSH key file,
  * the public half as "ssh-ed25519 AAAA… comment" without newline (free()).

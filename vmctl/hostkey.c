@@ -6,15 +6,17 @@
 #include "base/path.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define KEY_TYPE "ssh-ed25519 "
 /* type, 51 bytes of key in base64, comment */
 #define LINE_CAP 512
-#define BASE64                                                                 \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
-#define ED25519_BASE64_LEN 68
+#define BASE64_LEN 68
+/* two strings, each behind its length: the type, and 32 bytes */
+#define BLOB_LEN 51
+#define BLOB_HEAD "\0\0\0\013ssh-ed25519\0\0\0\040"
 
 static char *pin_path(const struct home *h, const char *name)
 {
@@ -89,24 +91,76 @@ void hostkey_finish(struct hostkey *k)
 	*k = (struct hostkey){0};
 }
 
-int hostkey_check_line(const char *line, struct err *e)
+static int decode_line(const char *line, uint8_t ret_blob[BLOB_LEN],
+		       struct err *e)
 {
 	const char *key = line + strlen(KEY_TYPE);
+	uint8_t blob[BLOB_LEN];
 	size_t len;
 
 	if (strncmp(line, KEY_TYPE, strlen(KEY_TYPE)) != 0)
 		return err_set(e, ERR_INVALID, "not an ssh-ed25519 key");
-	len = strspn(key, BASE64);
-	if (len != ED25519_BASE64_LEN || (key[len] && key[len] != ' '))
+	if (strcspn(key, " ") < BASE64_LEN ||
+	    (key[BASE64_LEN] && key[BASE64_LEN] != ' ') ||
+	    crypto_base64_decode(key, BASE64_LEN, blob, sizeof(blob), &len,
+				 NULL) ||
+	    memcmp(blob, BLOB_HEAD, sizeof(BLOB_HEAD) - 1) != 0)
 		return err_set(e, ERR_INVALID,
 			       "not the base64 of an ed25519 key");
-	for (const char *p = key + len; *p; p++) {
+	memcpy(ret_blob, blob, sizeof(blob));
+	return 0;
+}
+
+int hostkey_check_line(const char *line, struct err *e)
+{
+	uint8_t blob[BLOB_LEN];
+
+	if (decode_line(line, blob, e))
+		return -1;
+	for (const char *p = line; *p; p++) {
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			return err_set(e, ERR_INVALID,
 				       "more than one line, or a control "
 				       "character");
 	}
 	return 0;
+}
+
+int hostkey_pin(const struct home *h, const char *name, const char *line,
+		struct err *e)
+{
+	autofree char *path = pin_path(h, name);
+	autofree char *own = NULL;
+
+	if (hostkey_check_line(line, e) || make_folders(h, e))
+		return -1;
+	own = alloc_printf("%.*s boxery-%s", (int)strlen(KEY_TYPE) + BASE64_LEN,
+			   line, name);
+	return write_line(path, own, e);
+}
+
+int hostkey_fingerprint(const char *line,
+			char ret[HOSTKEY_FINGERPRINT_SIZE], struct err *e)
+{
+	uint8_t digest[CRYPTO_SHA256_LEN];
+	autofree char *text = NULL;
+	uint8_t blob[BLOB_LEN];
+
+	if (decode_line(line, blob, e) ||
+	    crypto_sha256(blob, sizeof(blob), digest, e))
+		return -1;
+	text = crypto_base64(digest, sizeof(digest));
+	/* without the padding, which is one '=' for 32 bytes */
+	snprintf(ret, HOSTKEY_FINGERPRINT_SIZE, "SHA256:%.43s", text);
+	return 0;
+}
+
+bool hostkey_same(const char *a, const char *b)
+{
+	uint8_t x[BLOB_LEN], y[BLOB_LEN];
+
+	return decode_line(a, x, NULL) == 0 && decode_line(b, y, NULL) == 0 &&
+	       memcmp(x, y, sizeof(x)) == 0;
 }
 
 int hostkey_read(const struct home *h, const char *name, char **ret_line,

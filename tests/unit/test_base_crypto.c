@@ -90,8 +90,40 @@ static void base64_known_answers(void **state)
 		autofree char *text =
 			crypto_base64(rows[i][0], strlen(rows[i][0]));
 
+		uint8_t bytes[8];
+		size_t len;
+		struct err e = {0};
+
 		assert_string_equal(text, rows[i][1]);
+		assert_ok(crypto_base64_decode(text, strlen(text), bytes,
+					       sizeof(bytes), &len, &e),
+			  &e);
+		assert_int_equal(len, strlen(rows[i][0]));
+		assert_memory_equal(bytes, rows[i][0], len);
 	}
+}
+
+/* One text for one run of bytes, and nothing around it. */
+static void base64_is_strict(void **state)
+{
+	static const char *const bad[] = {
+		"Z",	"Zg",	 "Zg=",	     "Zg==\n", " Zg==", "Zg==Zg==",
+		"====", "Z===",	 "Zm9=",     "Zh==",   "Zm9v\n", "Zm9v Zm9v",
+		"Zm-v", "Zg==A", "\xc3\xb6vA",
+	};
+	struct err e = {0};
+	uint8_t bytes[4];
+	size_t len;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(bad); i++) {
+		if (crypto_base64_decode(bad[i], strlen(bad[i]), bytes,
+					 sizeof(bytes), &len, NULL) == 0)
+			fail_msg("taken: \"%s\"", bad[i]);
+	}
+	assert_fails(crypto_base64_decode("Zm9vYmE=", 8, bytes, sizeof(bytes),
+					  &len, &e),
+		     &e, ERR_LIMIT, "4 bytes");
 }
 
 static void equal(void **state)
@@ -228,6 +260,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(sha256_known_answers),
 	cmocka_unit_test(hmac_known_answers),
 	cmocka_unit_test(base64_known_answers),
+	cmocka_unit_test(base64_is_strict),
 	cmocka_unit_test(equal),
 	cmocka_unit_test(random_names),
 	cmocka_unit_test(ed25519_is_an_openssh_key),

@@ -14,6 +14,11 @@
 #define KEY68                                                                  \
 	"AAAAC3NzaC1lZDI1NTE5AAAAIFGvcC1ptkp9FY6iURu8g93247L3lm5s7a1nMt7co+mC"
 
+#define RSA68                                                                  \
+	"AAAAC3NzaC1lZDI1NTE4AAAAIFGvcC1ptkp9FY6iURu8g93247L3lm5s7a1nMt7co+mC"
+#define SHORT68                                                                \
+	"AAAAC3NzaC1lZDI1NTE5AAAAH1GvcC1ptkp9FY6iURu8g93247L3lm5s7a1nMt7co+mC"
+
 static struct home make_home(void)
 {
 	struct home h = {0};
@@ -91,6 +96,9 @@ static void lines(void **state)
 		{"ssh-ed25519 " KEY68 "\nssh-ed25519 " KEY68, false},
 		{"ssh-ed25519 " KEY68 " a\nb", false},
 		{"ssh-ed25519 AAAA", false},
+		/* the length of one, but of another type, or of 31 bytes */
+		{"ssh-ed25519 " RSA68, false},
+		{"ssh-ed25519 " SHORT68, false},
 		{"ssh-rsa " KEY68, false},
 		{"* ssh-ed25519 " KEY68, false},
 		{"", false},
@@ -103,6 +111,48 @@ static void lines(void **state)
 		assert_int_equal(hostkey_check_line(cases[i].line, &e) == 0,
 				 cases[i].good);
 	}
+}
+
+/* What a guest said becomes a pin without its comment, or not at all. */
+static void pin(void **state)
+{
+	static const char *const bad[] = {"", "ssh-ed25519 " SHORT68,
+					  "ssh-ed25519 " KEY68 " a\n* " KEY68};
+	struct home h = make_home();
+	autofree char *line = NULL, *same = NULL;
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(hostkey_pin(&h, "demo", "ssh-ed25519 " KEY68 " root@\xc3\xb6",
+			      &e),
+		  &e);
+	assert_ok(hostkey_read(&h, "demo", &line, &e), &e);
+	assert_string_equal(line, "ssh-ed25519 " KEY68 " boxery-demo");
+	assert_int_equal(mode_of(&h, "host-keys/demo"), 0600);
+	for (size_t i = 0; i < ARRAY_COUNT(bad); i++)
+		assert_fails(hostkey_pin(&h, "demo", bad[i], &e), &e,
+			     ERR_INVALID, "");
+	assert_ok(hostkey_read(&h, "demo", &same, &e), &e);
+	assert_string_equal(same, line);
+	home_finish(&h);
+}
+
+/* As ssh-keygen -l shows it. */
+static void fingerprint(void **state)
+{
+	static const char line[] = "ssh-ed25519 " KEY68 " c";
+	char text[HOSTKEY_FINGERPRINT_SIZE];
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(hostkey_fingerprint(line, text, &e), &e);
+	assert_string_equal(text,
+			    "SHA256:Mo8ijCoYTeMXgsQ+oaTBm+RlopsgkDkSKMe5iCzjPpg");
+	assert_fails(hostkey_fingerprint("ssh-ed25519 " SHORT68, text, &e), &e,
+		     ERR_INVALID, "");
+	assert_true(hostkey_same(line, "ssh-ed25519 " KEY68));
+	assert_false(hostkey_same(line, line + 1));
+	assert_false(hostkey_same("", ""));
 }
 
 /* A pin that was tampered with is no pin. */
@@ -218,7 +268,8 @@ static void config(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(create),  cmocka_unit_test(removal),
-	cmocka_unit_test(lines),   cmocka_unit_test(bad_pin),
+	cmocka_unit_test(lines),   cmocka_unit_test(pin),
+	cmocka_unit_test(fingerprint), cmocka_unit_test(bad_pin),
 	cmocka_unit_test(known_hosts), cmocka_unit_test(config),
 };
 UNIT_MAIN(tests)

@@ -59,8 +59,8 @@ LIBS_boxery      := cli ops base
 LDLIBS_boxery    := jansson sqlite3 libcrypto
 MAIN_boxery-host := vmctl/main.c
 LIBS_boxery-host := vmctl desktop grants ops base
-LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt xcb xcb-xtest \
-	xcb-xfixes xcb-xkb xcb-damage xkbcommon libpng
+LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt libvirt-qemu xcb \
+	xcb-xtest xcb-xfixes xcb-xkb xcb-damage xkbcommon libpng
 MAIN_boxery-mcp  := mcp/main.c
 LIBS_boxery-mcp  := mcp ops base
 LDLIBS_boxery-mcp := jansson sqlite3 libcrypto

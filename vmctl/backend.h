@@ -80,6 +80,12 @@ struct backend_ops {
 	int (*pick_address)(struct backend *b, const char *wanted,
 			    bool (*taken)(void *ctx, const char *address),
 			    void *ctx, char ret_address[16], struct err *e);
+	/* The public host key that a running guest has, one line (free()),
+	 * through a channel that nothing on its network can stand in for.
+	 * ERR_UNAVAILABLE when nobody answers there (yet). */
+	int (*read_host_key)(struct backend *b, const char *name,
+			     struct deadline d, char **ret_line,
+			     struct err *e);
 	void (*free)(struct backend *b);
 };
 struct backend {

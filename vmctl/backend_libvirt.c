@@ -130,8 +130,8 @@ static virDomainPtr look_up(struct backend_libvirt *l, virConnectPtr c,
 	return d;
 }
 
-static virDomainPtr find(struct backend_libvirt *l, virConnectPtr c,
-			 const char *name, struct err *e)
+virDomainPtr bl_find(struct backend_libvirt *l, virConnectPtr c,
+		     const char *name, struct err *e)
 {
 	bool absent;
 	virDomainPtr d = look_up(l, c, name, &absent, e);
@@ -319,7 +319,7 @@ static int bl_start(struct backend *b, const char *name, struct err *e)
 {
 	struct backend_libvirt *l = bl_of(b);
 	auto_conn c = bl_connect(l, e);
-	auto_domain d = c ? find(l, c, name, e) : NULL;
+	auto_domain d = c ? bl_find(l, c, name, e) : NULL;
 	enum machine_state state = MACHINE_OFF;
 	uint32_t subnet;
 
@@ -437,6 +437,7 @@ static const struct backend_ops libvirt_ops = {
 	.state = bl_state,
 	.list = bl_list,
 	.pick_address = bl_pick_address,
+	.read_host_key = bl_read_host_key,
 	.free = bl_free,
 };
 

@@ -60,6 +60,15 @@ virConnectPtr bl_connect(struct backend_libvirt *l, struct err *e)
 	__attribute__((warn_unused_result));
 int bl_fail(struct err *e, const char *what, const char *name)
 	__attribute__((warn_unused_result));
+/* A machine of this home; NULL with ERR_NOT_FOUND when it is not there. */
+virDomainPtr bl_find(struct backend_libvirt *l, virConnectPtr c,
+		     const char *name, struct err *e);
+
+/* -- backend_libvirt_agent.c ------------------------------------------------- */
+
+int bl_read_host_key(struct backend *b, const char *name,
+		     struct deadline deadline, char **ret_line, struct err *e)
+	__attribute__((warn_unused_result));
 
 /* -- backend_libvirt_net.c --------------------------------------------------- */
 

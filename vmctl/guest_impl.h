@@ -3,7 +3,8 @@
  *
  *   guest.c          the interface: callers' side of every exchange
  *   guest_thread.c   the I/O thread: one poll(2) over everything
- *   guest_session.c  one ssh connection: connect, host key, login, liveness
+ *   guest_dial.c     an ssh connection up to the key exchange
+ *   guest_session.c  the rest of its life: host key, login, liveness
  *   guest_channel.c  one channel, from opening to forgetting
  *   guest_pump.c     its bytes, between libssh and local fds
  *   guest_quote.c    argv as a command line (pure)

@@ -3,15 +3,15 @@
  *
  * We make the TCP connection ourselves (libssh's own connect resolves names
  * and blocks), hand libssh the fd, and then only ever call it when poll(2) says
- * that the fd is ready: ssh_connect() until the keys are exchanged, the host
- * key compared, ssh_userauth_publickey() until that is answered, and from then
+ * that the fd is ready: ssh_connect() until the keys are exchanged (up to here
+ * in guest_dial.c), the host key compared, ssh_userauth_publickey() until that is answered, and from then
  * on ssh_execute_message_callbacks(), which is libssh's public name for "handle
  * what has arrived" and runs the channel callbacks of guest_channel.c.
  *
  * What libssh 0.10 does not do for us, and how it is done here:
  *  - It makes the socket blocking once connected, and send(2) of a large
- *    buffer would then wait for the guest: O_NONBLOCK is set again. libssh
- *    writes only after POLLOUT, and takes a partial write.
+ *    buffer would then wait for the guest: guest_dial.c sets O_NONBLOCK again.
+ *    libssh writes only after POLLOUT, and takes a partial write.
  *  - It reads known_hosts files and ssh_config unless told otherwise.
  *  - Requests and channels that the peer opens are queued without bound unless
  *    a message callback is set; ours has libssh refuse each.
@@ -21,18 +21,16 @@
  *    bytes makes ssh_channel_write() loop for ever (it takes 10 off for the
  *    header). libssh offers no way to ask for that number, but logs it:
  *    watch_log() reads it there, before any write.
- *  - It notices a silent peer never: keepalives here, TCP_USER_TIMEOUT below.
+ *  - It notices a silent peer never: keepalives here, TCP_USER_TIMEOUT there.
  */
 #include "vmctl/guest_impl.h"
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/crypto.h"
-#include "base/fd.h"
 #include "base/limits.h"
+#include "vmctl/guest_dial.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 #include <libssh/server.h>
@@ -53,28 +51,6 @@
 #define QUEUE_LEN (256 << 10)
 /* OpenSSH says 32768; every sane peer is far above this */
 #define MIN_PACKET_LEN 1024
-
-static const struct {
-	enum ssh_options_e option;
-	const char *value;
-} fixed_options[] = {
-	{SSH_OPTIONS_HOSTKEYS, "ssh-ed25519"},
-	{SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES, "ssh-ed25519"},
-	{SSH_OPTIONS_KEY_EXCHANGE, "curve25519-sha256,curve25519-sha256@"
-				   "libssh.org,ecdh-sha2-nistp256"},
-	{SSH_OPTIONS_CIPHERS_C_S,
-	 "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
-	 "chacha20-poly1305@openssh.com,aes256-ctr"},
-	{SSH_OPTIONS_CIPHERS_S_C,
-	 "aes128-gcm@openssh.com,aes256-gcm@openssh.com,"
-	 "chacha20-poly1305@openssh.com,aes256-ctr"},
-	{SSH_OPTIONS_HMAC_C_S, "hmac-sha2-256-etm@openssh.com"}, /* with CTR */
-	{SSH_OPTIONS_HMAC_S_C, "hmac-sha2-256-etm@openssh.com"},
-	{SSH_OPTIONS_COMPRESSION, "no"},
-	{SSH_OPTIONS_KNOWNHOSTS, "/dev/null"},
-	{SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null"},
-	{SSH_OPTIONS_SSH_DIR, "/nonexistent"},
-};
 
 /* ---- what libssh only logs ---- */
 
@@ -145,66 +121,14 @@ void guest_session_fail(struct guest_session *s, enum err_code code,
 	s->link = GUEST_LINK_DEAD;
 }
 
-static int parse_address(const char *text, unsigned port,
-			 struct sockaddr_storage *ret, socklen_t *ret_len)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
-
-	memset(ret, 0, sizeof(*ret));
-	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons((uint16_t)port);
-		*ret_len = sizeof(*v4);
-		return 0;
-	}
-	if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
-		v6->sin6_family = AF_INET6;
-		v6->sin6_port = htons((uint16_t)port);
-		*ret_len = sizeof(*v6);
-		return 0;
-	}
-	return -1;
-}
-
-/* A guest that vanished (no RST) is noticed after this, whatever is in
- * flight; the kernel of a live one answers within it, even emulated. */
-static void tune_socket(int fd)
-{
-	const int on = 1, dead_ms = LIMIT_GUEST_DEAD_MS, idle_s = 20,
-		  every_s = 10;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms,
-		   sizeof(dead_ms));
-}
-
 static void start_tcp(struct guest_session *s, const char *address,
 		      unsigned port)
 {
-	struct sockaddr_storage to;
-	socklen_t len = 0;
+	struct err why = {0};
 
-	if (parse_address(address, port, &to, &len) < 0) {
-		guest_session_fail(s, ERR_STATE, "%s has no address yet",
-				   s->g->name);
-		return;
-	}
-	s->tcp_fd = socket(to.ss_family,
-			   SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (s->tcp_fd < 0) {
-		guest_session_fail(s, ERR_SYSTEM, "making a socket: %m");
-		return;
-	}
-	tune_socket(s->tcp_fd);
-	if (connect(s->tcp_fd, (struct sockaddr *)&to, len) < 0 &&
-	    errno != EINPROGRESS)
-		guest_session_fail(s, ERR_UNAVAILABLE,
-				   "%s does not answer at %s port %u: %m",
-				   s->g->name, address, port);
+	s->tcp_fd = guest_dial(s->g->name, address, port, &why);
+	if (s->tcp_fd < 0)
+		guest_session_fail(s, why.code, "%s", err_msg(&why));
 }
 
 struct guest_session *guest_session_new(struct guest *g, enum guest_role role)
@@ -254,43 +178,16 @@ static const char *reason(struct guest_session *s, char ret[ERR_QUOTE_SIZE])
 
 /* ---- becoming up ---- */
 
-static int set_options(struct guest_session *s, const char *address)
-{
-	const int no = 0;
-	int rc = 0;
-
-	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_PROCESS_CONFIG, &no);
-	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_HOST, address);
-	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_USER, s->g->user);
-	for (size_t i = 0; i < ARRAY_COUNT(fixed_options); i++)
-		rc |= ssh_options_set(s->ssh, fixed_options[i].option,
-				      fixed_options[i].value);
-	rc |= ssh_options_set(s->ssh, SSH_OPTIONS_FD, &s->tcp_fd);
-	return rc;
-}
-
 static void start_ssh(struct guest_session *s)
 {
-	int error = 0;
-	socklen_t len = sizeof(error);
+	struct err why = {0};
 
-	if (getsockopt(s->tcp_fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-		error = errno;
-	if (error) {
-		errno = error;
-		guest_session_fail(s, ERR_UNAVAILABLE, "%s does not answer: %m",
-				   s->g->name);
-		return;
-	}
-	s->ssh = ssh_new();
-	if (!s->ssh || set_options(s, "guest") != 0) {
-		guest_session_fail(s, ERR_INTERNAL, "libssh refuses: %s",
-				   s->ssh ? ssh_get_error(s->ssh)
-					  : "no memory");
+	s->ssh = guest_dial_ssh(s->g->name, s->g->user, s->tcp_fd, &why);
+	if (!s->ssh) {
+		guest_session_fail(s, why.code, "%s", err_msg(&why));
 		return;
 	}
 	s->tcp_fd = -1;
-	ssh_set_blocking(s->ssh, 0);
 	ssh_set_counters(s->ssh, s->counter, NULL);
 	ssh_set_message_callback(s->ssh, refuse, s);
 	s->link = GUEST_LINK_KEX;
@@ -300,50 +197,29 @@ static void start_ssh(struct guest_session *s)
 static void check_host_key(struct guest_session *s)
 {
 	const char *name = s->g->name;
-	ssh_key key = NULL;
-	char *got = NULL;
-	size_t len;
-	bool same = false;
+	char *got = guest_dial_key(s->ssh);
+	size_t len = strlen(s->g->host_key);
 
-	if (ssh_get_server_publickey(s->ssh, &key) == SSH_OK &&
-	    ssh_key_type(key) == SSH_KEYTYPE_ED25519 &&
-	    ssh_pki_export_pubkey_base64(key, &got) == SSH_OK) {
-		len = strlen(s->g->host_key);
-		same = strlen(got) == len &&
-		       crypto_equal(got, s->g->host_key, len);
-	}
-	if (!same)
+	if (!got || strlen(got) != len ||
+	    !crypto_equal(got, s->g->host_key, len))
 		guest_session_fail(
 			s, ERR_DENIED,
 			"Host key verification failed: what answers "
 			"at %s's address has the key %s, not the one "
 			"that %s was made with; nothing was sent",
 			name, got ? got : "(none)", name);
-	ssh_string_free_char(got);
-	ssh_key_free(key);
+	free(got);
 }
 
 static void step_kex(struct guest_session *s)
 {
-	int rc = ssh_connect(s->ssh);
-	int fd = ssh_get_fd(s->ssh);
-	char words[ERR_QUOTE_SIZE];
+	struct err why = {0};
+	int rc = guest_dial_step(s->g->name, s->ssh, &why);
 
-	if (fd >= 0 && fd_set_nonblock(fd, NULL) < 0)
-		rc = SSH_ERROR;
-	if (rc == SSH_AGAIN)
+	if (rc == 0)
 		return;
-	if (rc != SSH_OK) {
-		if (strstr(ssh_get_error(s->ssh), "host key algo"))
-			guest_session_fail(s, ERR_DENIED,
-					   "Host key verification failed: what "
-					   "answers at %s's address offers no "
-					   "ssh-ed25519 key; nothing was sent",
-					   s->g->name);
-		else
-			guest_session_fail(s, ERR_UNAVAILABLE,
-					   "%s does not answer ssh: %s",
-					   s->g->name, reason(s, words));
+	if (rc < 0) {
+		guest_session_fail(s, why.code, "%s", err_msg(&why));
 		return;
 	}
 	check_host_key(s);

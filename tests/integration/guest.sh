@@ -56,6 +56,23 @@ nothing_was_sent strange
 start_sshd ecdsa "HostKey $dir/ecdsa"
 GUEST_PORT=$port drive wrong-host "$dir/host.pub"
 nothing_was_sent ecdsa
+# D20: only what is asked for its key, and then not a byte beyond the exchange
+# (RFC 4253: KEXINIT, ECDH_INIT, NEWKEYS), not even a farewell
+only_keys_were_exchanged() {
+	sed -n 's/.*receive packet: type \([0-9]*\).*/\1/p' "$dir/$1.log" |
+		sort -nu | tr '\n' ' '
+}
+start_sshd asked "HostKey $dir/host" 'LogLevel DEBUG3'
+GUEST_PORT=$port drive probe "$dir/host.pub"
+nothing_was_sent asked
+[ "$(only_keys_were_exchanged asked)" = '20 21 30 ' ] || {
+	echo "FAIL  sent: $(only_keys_were_exchanged asked)" >&2
+	exit 1
+}
+start_sshd asked-ecdsa "HostKey $dir/ecdsa"
+GUEST_PORT=$port drive probe refused
+nothing_was_sent asked-ecdsa
+GUEST_PORT=9 drive probe closed
 grep -q "userauth-request for user $GUEST_USER" "$dir/main.log"
 drive wrong-client "$dir/stranger"
 
@@ -63,6 +80,7 @@ drive wrong-client "$dir/stranger"
 start_sshd asleep "HostKey $dir/host"
 kill -STOP "$server"
 GUEST_PORT=$port drive silent
+GUEST_PORT=$port drive probe silent
 
 # M17: servers with the right key that lie, stall and flood
 for mode in $("$tools/guest_siege"); do

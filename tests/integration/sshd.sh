@@ -55,11 +55,12 @@ start_sshd() {
 	shift
 	for try in 1 2 3 4 5 6 7 8 9 10; do
 		port=$((20000 + RANDOM % 12000))
-		printf '%s\n' "Port $port" 'ListenAddress 127.0.0.1' \
+		# of two lines about the same, sshd takes the first
+		printf '%s\n' "$@" "Port $port" 'ListenAddress 127.0.0.1' \
 			"AuthorizedKeysFile $dir/authorized" 'UsePAM no' \
 			'PasswordAuthentication no' 'StrictModes no' \
 			"PidFile none" 'LogLevel DEBUG1' 'MaxStartups 100' \
-			'Subsystem sftp internal-sftp' "$@" > "$dir/$name.conf"
+			'Subsystem sftp internal-sftp' > "$dir/$name.conf"
 		/usr/sbin/sshd -D -f "$dir/$name.conf" -E "$dir/$name.log" \
 			> /dev/null 2>&1 &
 		server=$!

@@ -3,6 +3,8 @@
  * checks itself; tests/integration/guest.sh starts the server and looks at it.
  */
 #include "tests/tools/guest_tool.h"
+#include "vmctl/guest_probe.h"
+#include "vmctl/hostkey.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -586,6 +588,44 @@ static void wrong_host(const char *other_key)
 	guest_free(g);
 }
 
+/* Its key as it says, "refused" when it has none that we take, or "silent". */
+static void probe(const char *want)
+{
+	struct guest_probe p = {
+		.name = "testvm", .address = "127.0.0.1", .cancel_fd = -1};
+	bool silent = strcmp(want, "silent") == 0;
+	struct deadline d = deadline_in_ms(silent ? 1500 : 30000);
+	autofree char *line = NULL, *pin = NULL;
+	int spare = dup(0), after;
+	struct err e = {0};
+	size_t len;
+
+	p.port = (unsigned)strtoul(tool_env("GUEST_PORT"), NULL, 10);
+	close(spare);
+	if (silent) {
+		CHECK_FAILS(guest_probe_key(&p, d, &line, &e), &e, ERR_TIMEOUT,
+			    "host key");
+		p.cancel_fd = eventfd(1, EFD_CLOEXEC);
+		d = deadline_in_ms(30000);
+		CHECK_FAILS(guest_probe_key(&p, d, &line, &e), &e,
+			    ERR_CANCELLED, "");
+		close(p.cancel_fd);
+	} else if (strcmp(want, "refused") == 0) {
+		CHECK_FAILS(guest_probe_key(&p, d, &line, &e), &e, ERR_DENIED,
+			    "no ssh-ed25519 key");
+	} else if (strcmp(want, "closed") == 0) {
+		CHECK_FAILS(guest_probe_key(&p, d, &line, &e), &e,
+			    ERR_UNAVAILABLE, "does not answer");
+	} else {
+		CHECK_OK(path_read_file(want, 4096, &pin, &len, &e), &e);
+		CHECK_OK(guest_probe_key(&p, d, &line, &e), &e);
+		CHECK(hostkey_same(line, pin));
+	}
+	after = dup(0); /* no fd is left open */
+	CHECK(after == spare);
+	close(after);
+}
+
 static void wrong_client(const char *other_key)
 {
 	struct guest *g =
@@ -624,6 +664,7 @@ int main(int argc, char *argv[])
 		{.name = "background", .with_guest = background},
 		{.name = "wrong-host", .with_arg = wrong_host},
 		{.name = "wrong-client", .with_arg = wrong_client},
+		{.name = "probe", .with_arg = probe},
 	};
 	const char *name = argc > 1 ? argv[1] : "",
 		   *arg = argc > 2 ? argv[2] : "";

@@ -24,7 +24,9 @@
  */
 #include "vmctl/netfilter.h"
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
+#include "vmctl/nettable.h"
 
 #include <string.h>
 
@@ -251,4 +253,271 @@ int netfilter_xml(enum net_mode m, const char *uuid, struct buf *out,
 			return -1;
 	}
 	return buf_add_str(out, "</filter>\n", e);
+}
+
+/* -- the lines it must become ------------------------------------------------ */
+
+#define LINES_CAP ((size_t)64 * 1024)
+
+static int add_option(struct buf *out, const char *option, const char *value,
+		      struct err *e)
+{
+	return value ? buf_printf(out, e, "%s %s ", option, value) : 0;
+}
+
+static int add_target(struct buf *out, const struct row *r, const char *accept,
+		      struct err *e)
+{
+	return buf_printf(out, e, "-j %s\n",
+			  r->action == ACCEPT ? accept : "DROP");
+}
+
+static int add_link_line(const struct row *r, struct buf *out, struct err *e)
+{
+	const char *not = r->other ? "! " : "";
+
+	if (r->level == FRAME) {
+		if (r->mac && buf_printf(out, e, "-s %s%s ", not, r->mac))
+			return -1;
+	} else if (r->level == ARP) {
+		if (buf_printf(out, e, "-p ARP --arp-ip-src %s ", r->src) ||
+		    add_option(out, "--arp-mac-src", r->mac, e))
+			return -1;
+	} else if (buf_add_str(out, "-p IPv4 ", e) ||
+		   (r->src &&
+		    buf_printf(out, e, "--ip-src %s%s ", not, r->src)) ||
+		   add_option(out, "--ip-dst", r->dst, e) ||
+		   add_option(out, "--ip-proto", r->protocol, e) ||
+		   add_option(out, "--ip-sport", r->sport, e) ||
+		   add_option(out, "--ip-dport", r->dport, e)) {
+		return -1;
+	}
+	return add_target(out, r, "ACCEPT", e);
+}
+
+/* side: whose packets the chain sees. */
+static int add_tracked_line(const struct row *r, enum side side,
+			    struct buf *out, struct err *e)
+{
+	bool swapped = r->side != side;
+	const char *src = swapped ? r->dst : r->src;
+	const char *dst = swapped ? r->src : r->dst;
+
+	if (swapped && r->action == ACCEPT)
+		return 0;
+	if ((src && buf_printf(out, e, "-s %s/32 ", src)) ||
+	    (dst && buf_printf(out, e, "-d %s/32 ", dst)) ||
+	    (r->protocol && buf_printf(out, e, "-p %s -m %s ", r->protocol,
+				       r->protocol)) ||
+	    add_option(out, "--sport", r->sport, e) ||
+	    add_option(out, "--dport", r->dport, e) ||
+	    (r->states && buf_printf(out, e, "-m conntrack --ctstate %s ",
+				     r->states)))
+		return -1;
+	return add_target(out, r, side == FROM ? "RETURN" : "ACCEPT", e);
+}
+
+/* With the port's values in place of their names. */
+static int expand(const char *text, const struct netfilter_port *p,
+		  struct buf *out, struct err *e)
+{
+	const struct {
+		const char *name, *value;
+	} names_of[] = {
+		{"$MAC", p->mac},	 {"$IP", p->address},
+		{"$GATEWAY", p->gateway}, {"$BRIDGE", p->bridge},
+		{"$DEV", p->dev},
+	};
+
+	while (*text) {
+		size_t len = strcspn(text, "$"), i = 0;
+
+		if (buf_add(out, text, len, e))
+			return -1;
+		text += len;
+		if (!*text)
+			break;
+		while (i < ARRAY_COUNT(names_of) &&
+		       strncmp(text, names_of[i].name,
+			       strlen(names_of[i].name)) != 0)
+			i++;
+		if (i == ARRAY_COUNT(names_of))
+			return err_set(e, ERR_INTERNAL, "no value of %s", text);
+		if (buf_add_str(out, names_of[i].value, e))
+			return -1;
+		text += strlen(names_of[i].name);
+	}
+	return 0;
+}
+
+static char *expanded(const char *text, const struct netfilter_port *p,
+		      struct err *e)
+{
+	struct buf out;
+	char *ret = NULL;
+
+	buf_init(&out, LINES_CAP);
+	if (expand(text, p, &out, e) == 0)
+		ret = buf_take(&out);
+	buf_finish(&out);
+	return ret;
+}
+
+/* -- the check --------------------------------------------------------------- */
+
+struct chain {
+	bool link; /* ebtables' */
+	enum side side;
+	const char *name;
+};
+
+static int write_lines(const struct chain *c, enum net_mode mode,
+		       struct buf *out, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		const struct row *r = &rows[i];
+		bool link = r->level != TRACKED;
+
+		if (!(r->modes & 1U << mode) || link != c->link ||
+		    (link && r->side != c->side))
+			continue;
+		if (link ? add_link_line(r, out, e)
+			 : add_tracked_line(r, c->side, out, e))
+			return -1;
+	}
+	return 0;
+}
+
+static int check_chain(const struct chain *c, const struct netfilter_port *p,
+		       const struct nettable *t, struct err *e)
+{
+	autofree char *name = expanded(c->name, p, e);
+	autofree char *lines = NULL;
+	struct buf out;
+
+	buf_init(&out, LINES_CAP);
+	if (name && write_lines(c, p->mode, &out, e) == 0)
+		lines = expanded(out.data, p, e);
+	buf_finish(&out);
+	return lines ? nettable_expect(t, name, lines, e) : -1;
+}
+
+static int check_chains(const struct netfilter_port *p,
+			const struct nettable *nat,
+			const struct nettable *filter, struct err *e)
+{
+	static const struct chain chains[] = {
+		{true, FROM, "libvirt-I-$DEV"}, {true, TO, "libvirt-O-$DEV"},
+		{false, FROM, "HI-$DEV"},	{false, TO, "FO-$DEV"},
+		{false, FROM, "FI-$DEV"},
+	};
+
+	for (size_t i = 0; i < ARRAY_COUNT(chains); i++) {
+		if (check_chain(&chains[i], p, chains[i].link ? nat : filter,
+				e))
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * The way to the chains. FI-DEV has nothing to add to libvirt-I-DEV, and
+ * whatever stands ahead of it may be: a host with containers always has
+ * something there.
+ */
+enum packets { FRAME_FROM, FRAME_TO, FOR_HOST, FROM_NEIGHBOUR, ROUTED_TO };
+static const struct hook {
+	unsigned modes;
+	enum packets packets;
+	const char *chain, *rule;
+} hooks[] = {
+	{BOTH, FRAME_FROM, "PREROUTING", "-i $DEV -j libvirt-I-$DEV"},
+	{BOTH, FRAME_TO, "POSTROUTING", "-o $DEV -j libvirt-O-$DEV"},
+	{BOTH, FOR_HOST, "INPUT", "-j libvirt-host-in"},
+	{BOTH, FOR_HOST, "libvirt-host-in",
+	 "-m physdev --physdev-in $DEV -g HI-$DEV"},
+	{BOTH, FROM_NEIGHBOUR, "FORWARD", "-j libvirt-out"},
+	{BOTH, FROM_NEIGHBOUR, "libvirt-out",
+	 "-m physdev --physdev-out $DEV --physdev-is-bridged -g FO-$DEV"},
+	/* libvirt's own, of a network with NAT: answers only */
+	{NAT, ROUTED_TO, "FORWARD", "-j LIBVIRT_FWI"},
+	{NAT, ROUTED_TO, "LIBVIRT_FWI",
+	 "-o $BRIDGE -j REJECT --reject-with icmp-port-unreachable"},
+};
+
+static bool is_link(const struct hook *h)
+{
+	return h->packets == FRAME_FROM || h->packets == FRAME_TO;
+}
+
+static struct nettable_packet packet(enum packets what,
+				     const struct netfilter_port *p)
+{
+	switch (what) {
+	case FRAME_FROM:
+		return (struct nettable_packet){.in = p->dev,
+						.bridge = p->bridge};
+	case FRAME_TO:
+		return (struct nettable_packet){.out = p->dev,
+						.bridge = p->bridge};
+	case FOR_HOST: /* all but tcp is settled in libvirt-I-DEV */
+		return (struct nettable_packet){.in = p->bridge,
+						.out = "",
+						.port_in = p->dev,
+						.port_out = "",
+						.src = p->address,
+						.dst = p->gateway,
+						.protocol = "tcp"};
+	case FROM_NEIGHBOUR:
+		return (struct nettable_packet){.in = p->bridge,
+						.out = p->bridge,
+						.port_out = p->dev,
+						.dst = p->address};
+	case ROUTED_TO: break;
+	}
+	/* from another bridge or uplink: rules that name those say what the
+	 * host's owner lets out of them, and private sources never pass
+	 * libvirt-O-DEV */
+	return (struct nettable_packet){.in = "",
+					.out = p->bridge,
+					.port_in = "",
+					.port_out = "",
+					.dst = p->address};
+}
+
+static int check_hooks(const struct netfilter_port *p,
+		       const struct nettable *nat,
+		       const struct nettable *filter, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_COUNT(hooks); i++) {
+		const struct nettable_packet k = packet(hooks[i].packets, p);
+		autofree char *rule = NULL;
+
+		if (!(hooks[i].modes & 1U << p->mode))
+			continue;
+		rule = expanded(hooks[i].rule, p, e);
+		if (!rule || nettable_reaches(is_link(&hooks[i]) ? nat : filter,
+					      &k, hooks[i].chain, rule, e))
+			return -1;
+	}
+	return 0;
+}
+
+int netfilter_check(const struct netfilter_port *p,
+		    const struct netfilter_applied *a, struct err *e)
+{
+	struct nettable nat, filter;
+
+	if (nettable_parse(a->ebtables, "nat", &nat, e) ||
+	    nettable_parse(a->iptables, "filter", &filter, e) ||
+	    check_chains(p, &nat, &filter, e) ||
+	    check_hooks(p, &nat, &filter, e))
+		return -1;
+	if (!a->bridge_calls_iptables)
+		return err_set(e, ERR_STATE,
+			       "the host's packet filter does not see bridged "
+			       "packets, so chain HI-%s is idle: sudo sysctl -w "
+			       "net.bridge.bridge-nf-call-iptables=1",
+			       p->dev);
+	return 0;
 }

@@ -17,7 +17,7 @@
  * Shapes:  texts are what ebtables-save and iptables-save print. addresses in
  *          dotted form, MACs in lower case.
  * Errors:  ERR_STATE naming the chain and its first rule that is missing, not
- *          ours, or out of order.
+ *          ours, or out of order. ERR_PROTOCOL for texts of another form.
  * Threads: pure.
  * Source:  libvirt formatnwfilter; ebtables-save(8), iptables-save(8).
  */
@@ -50,13 +50,19 @@ struct netfilter_port {
 	const char *mac;
 	const char *address; /* the guest's */
 	const char *gateway; /* the bridge's */
+	const char *bridge;  /* "virbr0" */
 };
 struct netfilter_applied {
 	const char *ebtables; /* ebtables-save -t nat */
 	const char *iptables; /* iptables-save -t filter */
 	bool bridge_calls_iptables;
 };
-/* Are the port's chains exactly what they must be, and hooked in? */
+/*
+ * Are the port's chains exactly what they must be, and do its packets come to
+ * them? What others let out of bridges of their own is not ours to judge.
+ * While libvirt rewrites the chains (a filter was redefined, libvirtd starts)
+ * they are incomplete for some milliseconds: read twice before acting.
+ */
 int netfilter_check(const struct netfilter_port *p,
 		    const struct netfilter_applied *a, struct err *e)
 	__attribute__((warn_unused_result));

@@ -94,6 +94,29 @@
 /* VMs that agents own at once, unless configured */
 #define LIMIT_AGENT_VMS_COUNT 4
 
+/* a grant as text: a person has to read it whole before agreeing */
+#define LIMIT_GRANT_PATH_LEN 1023
+#define LIMIT_GRANT_LEN (2 * LIMIT_GRANT_PATH_LEN + 32)
+#define LIMIT_GRANT_NAME_LEN 127
+/* in one question: more is no question any more */
+#define LIMIT_GRANTS_ASKED_COUNT 16
+#define LIMIT_GRANTS_PER_VM_COUNT 64
+/* --for and --until: longer is the same as without an end, and less honest */
+#define LIMIT_GRANT_S (366LL * 24 * 3600)
+#define LIMIT_GRANT_USES_COUNT 1000000
+/* what lies in the guest's memory while granted: keys, tokens, small files */
+#define LIMIT_GRANT_FILE_LEN (1 << 20)
+#define LIMIT_GRANT_ENV_LEN (32 << 10)
+/* an agent's words beside the question, in characters */
+#define LIMIT_REASON_COUNT 300
+#define LIMIT_CLIENT_INFO_COUNT 100
+/* approvals that wait for a person, of one client and of all: who floods a
+ * person with questions gets a yes for the wrong one */
+#define LIMIT_APPROVALS_PER_CLIENT_COUNT 8
+#define LIMIT_APPROVALS_COUNT 64
+/* a question unanswered, and an answer not fetched, are void after this */
+#define LIMIT_APPROVAL_S 900
+
 /* an emulated guest on a busy host takes minutes to its sshd */
 #define LIMIT_BOOT_MS (10LL * 60 * 1000)
 #define LIMIT_SSH_CONNECT_MS 60000

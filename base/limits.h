@@ -84,6 +84,40 @@
 /* calls that run at once for one MCP client; more wait in line */
 #define LIMIT_MCP_CALLS_COUNT 16
 
+/* tokens of boxery-mcp --http: one for each program of a person's */
+#define LIMIT_MCP_TOKENS_COUNT 256
+/* boxery-mcp --http. Each connection is a thread and some 40 KiB; a client
+ * keeps one or two open. */
+#define LIMIT_HTTP_CONNECTIONS_COUNT 1200
+/* Its request line and headers; proxies send some 2 KiB. */
+#define LIMIT_HTTP_HEAD_LEN (16 << 10)
+/* A body that is too long is still read up to here, so that whoever sent it
+ * is told and not cut off. */
+#define LIMIT_HTTP_DRAIN_LEN (16L << 20)
+/* Until its head, then its body is there: a client that sends slower holds a
+ * thread for nothing. */
+#define LIMIT_HTTP_HEAD_MS 10000
+#define LIMIT_HTTP_BODY_MS 30000
+/* Between two requests on one connection. */
+#define LIMIT_HTTP_IDLE_MS 120000
+/* Until the next piece of an answer was taken. */
+#define LIMIT_HTTP_WRITE_MS 60000
+/* Between two signs of life on a stream, and the same where a client that left
+ * must be noticed, because its call would be cancelled. */
+#define LIMIT_HTTP_COMMENT_MS 15000
+#define LIMIT_HTTP_NOTICE_MS 1000
+/* Calls under way for all clients: the service takes 512 from all of its. */
+#define LIMIT_HTTP_CALLS_COUNT 128
+/* Sessions of clients before 2026-07-28, and how long one may say nothing. */
+#define LIMIT_HTTP_SESSIONS_COUNT 1024
+#define LIMIT_HTTP_SESSION_IDLE_MS (30 * 60 * 1000)
+/* What may wait for a reader of a stream: notes beyond that are dropped. */
+#define LIMIT_HTTP_NOTES_COUNT 64
+/* Streams of a session that have ended but may be asked for again. */
+#define LIMIT_HTTP_KEPT_COUNT 4
+#define LIMIT_HTTP_KEPT_LEN (1 << 20)
+#define LIMIT_HTTP_KEPT_MS 60000
+
 /* desktop: X allows 32767; more than 8K is no desktop of ours */
 #define LIMIT_DESKTOP_SIDE_PX 8192
 /* 8K UHD: 133 MB a frame, the most that a guest can make us hold */

@@ -8,6 +8,8 @@
 #include "base/utf8.h"
 #include "ops/client.h"
 #include "ops/client_start.h"
+#include "ops/mcptoken.h"
+#include "ops/validate.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -255,6 +257,57 @@ static int local_restart(const struct invoke *v, const struct op *op,
 	return invoke_print(v, op, result, e);
 }
 
+/* ---- tokens of boxery-mcp --http
+ * ---------------------------------------------------- */
+
+static int local_token_add(const struct invoke *v, const struct op *op,
+			   const json_t *args, int *ret_status, struct err *e)
+{
+	auto_json json_t *valid = validate_args(op, args, false, e);
+	struct mcptoken_scope scope = {
+		.read_only = json_is_true(json_object_get(valid, "read_only")),
+		.vms = json_object_get(valid, "vm"),
+	};
+	auto_secret struct secret *text = NULL;
+	auto_json json_t *result = NULL;
+	const char *name;
+
+	*ret_status = 0;
+	if (!valid || json_get_str(valid, "name", &name, e) != 0 ||
+	    mcptoken_add(v->home, name, &scope, &text, e) != 0)
+		return err_wrap(e, "%s", op->verb);
+	result = json_pack("{s:s, s:s%}", "name", name, "token",
+			   secret_const_bytes(text), secret_len(text));
+	return invoke_print(v, op, result, e);
+}
+
+static int local_token_list(const struct invoke *v, const struct op *op,
+			    const json_t *args, int *ret_status, struct err *e)
+{
+	auto_json json_t *result = NULL;
+
+	(void)args;
+	*ret_status = 0;
+	if (mcptoken_rows(v->home, &result, e) != 0)
+		return -1;
+	return invoke_print(v, op, result, e);
+}
+
+static int local_token_revoke(const struct invoke *v, const struct op *op,
+			      const json_t *args, int *ret_status,
+			      struct err *e)
+{
+	auto_json json_t *result = NULL;
+	const char *name;
+
+	*ret_status = 0;
+	if (json_get_str(args, "name", &name, e) != 0 ||
+	    mcptoken_revoke(v->home, name, e) != 0)
+		return -1;
+	result = json_pack("{s:s}", "revoked", name);
+	return invoke_print(v, op, result, e);
+}
+
 local_fn *local_find(const struct op *op)
 {
 	static const struct {
@@ -266,6 +319,9 @@ local_fn *local_find(const struct op *op)
 		{"service_status", local_status},
 		{"service_stop", local_stop},
 		{"service_restart", local_restart},
+		{"mcp_token_add", local_token_add},
+		{"mcp_token_list", local_token_list},
+		{"mcp_token_revoke", local_token_revoke},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {

@@ -42,41 +42,64 @@ static int print_and_finish(struct buf *out)
 	return rc == 0 ? 0 : fail(&e);
 }
 
-/* The second words of a command of two, "status|stop|restart"; "" of others. */
-static void list_second_words(const char *first, char *ret, size_t size)
+/* What may follow these bytes of a verb, "status|stop|restart"; "" when nothing
+ * does. Rows of one family stand together. */
+static void list_next_words(const char *begin, char *ret, size_t size)
 {
-	size_t len = strlen(first);
+	size_t len = strlen(begin);
+	const char *last = "";
 	size_t at = 0;
 
 	ret[0] = '\0';
 	for (unsigned i = 0; i < op_count && at < size; i++) {
 		const char *verb = op_table[i].verb;
+		const char *word;
+		size_t n;
 
-		if (verb && strncmp(verb, first, len) == 0 && verb[len] == ' ')
-			at += (size_t)snprintf(ret + at, size - at, "%s%s",
-					       at > 0 ? "|" : "",
-					       verb + len + 1);
+		if (!verb || strncmp(verb, begin, len) != 0 || verb[len] != ' ')
+			continue;
+		word = verb + len + 1;
+		n = strcspn(word, " ");
+		if (strcspn(last, " ") == n && strncmp(last, word, n) == 0)
+			continue;
+		at += (size_t)snprintf(ret + at, size - at, "%s%.*s",
+				       at > 0 ? "|" : "", (int)n, word);
+		last = word;
 	}
 }
 
 /* "NAME: unknown command", and what may have been meant. */
-static int unknown_command(const char *word)
+static int unknown_command(int argc, char *const argv[])
 {
-	const char *meant = argv_suggest(word);
-	char second[128];
+	const char *meant = argv_suggest(argv[0]);
+	char begin[128], next[128];
 	struct err e = {0};
 
-	list_second_words(word, second, sizeof(second));
-	if (second[0])
-		err_set(&e, ERR_INVALID, "%s needs a second word: boxery %s %s",
-			word, word, second);
+	snprintf(begin, sizeof(begin), "%s", argv[0]);
+	list_next_words(begin, next, sizeof(next));
+	if (next[0] && argc > 1) {
+		char longer[128], further[128];
+
+		snprintf(longer, sizeof(longer), "%.60s %.60s", argv[0],
+			 argv[1]);
+		list_next_words(longer, further, sizeof(further));
+		if (further[0]) {
+			memcpy(begin, longer, sizeof(begin));
+			memcpy(next, further, sizeof(next));
+		}
+	}
+	if (next[0])
+		err_set(&e, ERR_INVALID,
+			"%s needs a further word: boxery %s %s", begin, begin,
+			next);
 	else if (meant)
 		err_set(&e, ERR_INVALID,
-			"%s: unknown command; did you mean \"%s\"?", word,
+			"%s: unknown command; did you mean \"%s\"?", argv[0],
 			meant);
 	else
 		err_set(&e, ERR_INVALID,
-			"%s: unknown command (boxery --help lists them)", word);
+			"%s: unknown command (boxery --help lists them)",
+			argv[0]);
 	return fail(&e);
 }
 
@@ -110,7 +133,7 @@ static int cmd_help(int argc, char *argv[])
 		op = op_find_verb(argc, argv, &used);
 		if (!op) {
 			buf_finish(&out);
-			return unknown_command(argv[0]);
+			return unknown_command(argc, argv);
 		}
 		help_op(&out, op);
 	}
@@ -214,6 +237,6 @@ int main(int argc, char *argv[])
 		return cmd_completion(&v, &home, argc - 1, argv + 1);
 	op = op_find_verb(argc, argv, &used);
 	if (!op)
-		return unknown_command(argv[0]);
+		return unknown_command(argc, argv);
 	return cmd_op(&v, &home, &front, op, argc - used, argv + used);
 }

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "ops/help.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static void add_options(struct buf *out, const struct op *op)
@@ -94,51 +95,78 @@ static void add_commands(struct buf *out)
 		help_add(out, "%s%s", x->verb, x[1].verb ? " " : "");
 }
 
-/* The length of the first word of a verb of two, where row i is the first of
- * its family; else 0. */
-static size_t family_len(unsigned i)
+/* Is row i the first whose verb begins with these len bytes and a space? */
+static bool begins_family(unsigned i, size_t len)
 {
-	const char *verb = op_table[i].verb;
-	size_t len = verb ? strcspn(verb, " ") : 0;
-
-	if (len == 0 || !verb[len])
-		return 0;
 	for (unsigned j = 0; j < i; j++) {
 		if (op_table[j].verb &&
-		    strncmp(op_table[j].verb, verb, len + 1) == 0)
-			return 0;
+		    strncmp(op_table[j].verb, op_table[i].verb, len + 1) == 0)
+			return false;
 	}
-	return len;
+	return true;
+}
+
+/* The beginnings of verbs of several words, "mcp" and "mcp token", each once:
+ * the next in row i after *len bytes, which is moved on; or false. */
+static bool next_family(unsigned i, size_t *len)
+{
+	const char *verb = op_table[i].verb;
+	const char *space = verb;
+
+	while (verb && (space = strchr(verb + *len + (*len > 0), ' '))) {
+		*len = (size_t)(space - verb);
+		if (begins_family(i, *len))
+			return true;
+	}
+	return false;
 }
 
 static void add_family_names(struct buf *out)
 {
 	for (unsigned i = 0; i < op_count; i++) {
-		size_t len = family_len(i);
+		size_t len = 0;
 
-		if (len > 0)
+		while (next_family(i, &len))
 			help_add(out, " %.*s ", (int)len, op_table[i].verb);
 	}
 }
 
-/* Second words, as arms: service) second='status stop restart' ;; */
+/* What may follow, each once; rows of one family stand together. */
+static void add_next_words(struct buf *out, unsigned i, size_t len)
+{
+	const char *verb = op_table[i].verb;
+	const char *last = "";
+	size_t last_len = 0;
+
+	for (unsigned j = i; j < op_count; j++) {
+		const char *other = op_table[j].verb;
+		const char *word;
+		size_t n;
+
+		if (!other || strncmp(other, verb, len + 1) != 0)
+			continue;
+		word = other + len + 1;
+		n = strcspn(word, " ");
+		if (n == last_len && strncmp(word, last, n) == 0)
+			continue;
+		help_add(out, "%s%.*s", j > i ? " " : "", (int)n, word);
+		last = word;
+		last_len = n;
+	}
+}
+
+/* Further words, as arms: service) second='status stop restart' ;; */
 static void add_families(struct buf *out)
 {
 	for (unsigned i = 0; i < op_count; i++) {
-		const char *verb = op_table[i].verb;
-		size_t len = family_len(i);
+		size_t len = 0;
 
-		if (len == 0)
-			continue;
-		help_add(out, "\t\t%.*s) second='", (int)len, verb);
-		for (unsigned j = i; j < op_count; j++) {
-			const char *other = op_table[j].verb;
-
-			if (other && strncmp(other, verb, len + 1) == 0)
-				help_add(out, "%s%s", j > i ? " " : "",
-					 other + len + 1);
+		while (next_family(i, &len)) {
+			help_add(out, "\t\t'%.*s') second='", (int)len,
+				 op_table[i].verb);
+			add_next_words(out, i, len);
+			help_add(out, "' ;;\n");
 		}
-		help_add(out, "' ;;\n");
 	}
 }
 

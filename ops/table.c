@@ -379,6 +379,33 @@ static const struct op_param build_params[] = {
 
 #define AGENT_INPUT (OP_CHANGES | OP_AGENT | OP_PERSON)
 
+static const struct op_param token_params[] = {
+	{.name = "name",
+	 .type = OP_STRING,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = LIMIT_NAME_LEN,
+	 .help = "Name of the token"},
+	END};
+
+static const struct op_param token_add_params[] = {
+	{.name = "name",
+	 .type = OP_STRING,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = LIMIT_NAME_LEN,
+	 .help = "Name of the client: letters, digits, dot, hyphen and "
+		 "underscore"},
+	{.name = "read_only",
+	 .type = OP_BOOL,
+	 .def = "false",
+	 .help = "Only tools that change nothing: lists, screenshots, reading"},
+	{.name = "vm",
+	 .type = OP_STRINGS,
+	 .max = LIMIT_SCOPE_COUNT,
+	 .help = "Only this VM; may be given several times"},
+	END};
+
 const struct op op_table[] = {
 	{.name = "vm_list",
 	 .verb = "ls",
@@ -647,6 +674,37 @@ const struct op op_table[] = {
 	 .summary = "Stop the service and start it again; VMs run on",
 	 .description = "For a new version of boxery.",
 	 .params = no_params},
+	/* Files of this user, which the front-end reads and writes by itself:
+	 * they work without a service, and no agent can ask for them. */
+	{.name = "mcp_token_add",
+	 .verb = "mcp token add",
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_PERSON | OP_LOCAL,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Make a bearer token for a client of boxery-mcp --http",
+	 .description = "The token is printed once, and only its hash is kept. "
+			"Its name is the client's in the audit.",
+	 .brief = "{token}",
+	 .params = token_add_params},
+	{.name = "mcp_token_list",
+	 .verb = "mcp token list",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_PERSON | OP_LOCAL,
+	 .result = OP_RESULT_TABLE,
+	 .summary = "List the tokens of boxery-mcp --http, and their last use",
+	 .description = "Use is recorded about once a minute.",
+	 .columns = "name,scope,vms,made,used",
+	 .params = no_params},
+	{.name = "mcp_token_revoke",
+	 .verb = "mcp token revoke",
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_PERSON | OP_LOCAL,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "End a token of boxery-mcp --http at once",
+	 .description = "Its sessions and streams are ended within a second; "
+			"jobs that were begun with it go on.",
+	 .brief = "{revoked} is revoked",
+	 .params = token_params},
 };
 
 const unsigned op_count = sizeof(op_table) / sizeof(op_table[0]);

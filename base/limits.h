@@ -154,6 +154,10 @@
 /* an emulated guest on a busy host takes minutes to its sshd */
 #define LIMIT_BOOT_MS (10LL * 60 * 1000)
 #define LIMIT_SSH_CONNECT_MS 60000
+/* a guest agent that runs answers at once, an emulated one within seconds … */
+#define LIMIT_AGENT_MS 20000
+/* … and comes up about when sshd does, which is when this starts */
+#define LIMIT_AGENT_BOOT_MS 60000
 /* a session that says nothing for this long is asked for a sign of life … */
 #define LIMIT_GUEST_QUIET_MS 30000
 /* … and given up after this: a busy host may starve an emulated guest */

@@ -161,6 +161,15 @@ static int cmd_completion(const struct invoke *v, struct home *home, int argc,
 	return print_and_finish(&out);
 }
 
+/* What the person has to know about what was asked for, before it is done. */
+static void say_cautions(const struct op *op, const json_t *args)
+{
+	for (const struct op_param *p = op->params; p->name; p++) {
+		if (p->caution && json_is_true(json_object_get(args, p->name)))
+			fputs(p->caution, stderr);
+	}
+}
+
 static int run_op(const struct invoke *v, const struct op *op,
 		  const json_t *args)
 {
@@ -174,6 +183,7 @@ static int run_op(const struct invoke *v, const struct op *op,
 	valid = validate_args(op, args, false, &e);
 	if (!valid)
 		return fail(&e);
+	say_cautions(op, valid);
 	rc = local ? local(v, op, args, &status, &e)
 		   : invoke_and_print(v, op, args, &status, &e);
 	return rc == 0 ? status : fail(&e);

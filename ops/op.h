@@ -86,6 +86,8 @@ struct op_param {
 	const char *def;	/* JSON text of the default, or NULL: absent */
 	const char *const *choices; /* OP_ENUM, NULL-terminated */
 	const char *help;	/* one sentence */
+	/* OP_BOOL: what a person is told before it is done, lines of text */
+	const char *caution;
 };
 
 enum op_result {

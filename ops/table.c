@@ -111,6 +111,24 @@ static const struct op_param rm_params[] = {
 	 .help = "Remove it though it is running"},
 	END};
 
+static const struct op_param pin_params[] = {
+	P_VM,
+	{.name = "from_guest",
+	 .type = OP_BOOL,
+	 .flags = OP_CLI_ONLY,
+	 .def = "false",
+	 .help = "Trust the key that answers at the VM's address now, without "
+		 "the guest agent: trust on first use",
+	 .caution =
+		 "--from-guest is trust on first use: whoever answers at the "
+		 "VM's address now is\ntaken for the VM from here on. Somebody "
+		 "who took that address over would get what\nyou then send to "
+		 "the VM: keystrokes, files, tokens. Use it only where no other "
+		 "VM\nor machine can answer there, and compare the fingerprint "
+		 "with the guest's own:\n    ssh-keygen -lf "
+		 "/etc/ssh/ssh_host_ed25519_key.pub\n"},
+	END};
+
 /* -- work in a machine ------------------------------------------------------ */
 
 static const struct op_param ssh_params[] = {
@@ -472,6 +490,22 @@ const struct op op_table[] = {
 			"remove only VMs that an agent created.",
 	 .brief = "{name} is removed",
 	 .params = rm_params},
+	{.name = "vm_pin",
+	 .verb = "pin",
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_PERSON | OP_LOCKS_VM,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Put a running VM's ssh host key on record again",
+	 .description =
+		 "Reads the VM's host key through its guest agent, which is a "
+		 "channel of the virtual machine that no network reaches, and "
+		 "pins it: from then on every connection to the VM must show "
+		 "that key. For a VM whose pin was lost or whose guest made a "
+		 "new key; a VM that boxery made is pinned from the start. "
+		 "Connections that the old key had are ended. Shows the "
+		 "fingerprint, and what it was before.",
+	 .brief = "{name} is pinned to {fingerprint} ({change})",
+	 .params = pin_params},
 
 	{.name = "vm_ssh",
 	 .verb = "ssh",

@@ -16,6 +16,7 @@ static const struct {
 	{"vm_start", op_vm_start},
 	{"vm_stop", op_vm_stop},
 	{"vm_rm", op_vm_rm},
+	{"vm_pin", op_vm_pin},
 	{"vm_run", op_vm_run},
 	{"vm_read", op_vm_read},
 	{"vm_write", op_vm_write},

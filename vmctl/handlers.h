@@ -30,6 +30,7 @@ call_handler op_vm_new;
 call_handler op_vm_start;
 call_handler op_vm_stop;
 call_handler op_vm_rm;
+call_handler op_vm_pin;
 call_handler op_vm_wait;
 call_handler op_init;
 call_handler op_doctor;

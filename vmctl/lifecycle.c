@@ -322,7 +322,7 @@ int life_start(struct call *c, struct machine *m, struct vm_record *v,
 			return -1;
 		break;
 	}
-	return ready_wait(c, m, v, deadline_in_ms(LIMIT_BOOT_MS), e);
+	return ready_wait_pinning(c, m, v, deadline_in_ms(LIMIT_BOOT_MS), e);
 }
 
 void life_drop_import(struct service *s, const char *image)

@@ -291,8 +291,10 @@ static int make_guest(struct machine *m, const struct vm_record *v,
 	if (hostkey_read(h, v->name, &pin, &why))
 		return err_set(e, ERR_DENIED,
 			       "Host key verification failed: no key is pinned "
-			       "for %s (%s)",
-			       v->name, err_msg(&why));
+			       "for %s (%s): boxery pin %s reads it through the "
+			       "guest agent; without one, boxery pin %s "
+			       "--from-guest trusts what answers",
+			       v->name, err_msg(&why), v->name, v->name);
 	config.host_key = pin;
 	return guest_new(&config, ret, e);
 }

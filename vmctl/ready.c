@@ -11,6 +11,7 @@
 #include "vmctl/backend.h"
 #include "vmctl/datadir.h"
 #include "vmctl/guest.h"
+#include "vmctl/pin.h"
 #include "vmctl/service.h"
 
 #include <arpa/inet.h>
@@ -24,6 +25,7 @@
 
 #define PROBE_MS 1500
 #define PAUSE_MS 250
+#define AGENT_PAUSE_MS 1000
 /* how often libvirt is asked whether the machine still lives */
 #define STATE_EVERY_MS 3000
 #define CONSOLE_TAIL_LEN 2048
@@ -35,6 +37,7 @@ struct wait {
 	struct call *call;
 	struct machine *machine;
 	const struct vm_record *v;
+	bool pins;
 	struct deadline deadline;
 	int64_t started_ms;
 	int64_t state_asked_ms;
@@ -165,6 +168,46 @@ static bool may_pass(const struct err *e)
 	return e->code == ERR_UNAVAILABLE || e->code == ERR_TIMEOUT;
 }
 
+/* May come up yet, or answer the next time. */
+static bool is_coming(const struct err *e, struct deadline d)
+{
+	return e->code == ERR_UNAVAILABLE && !deadline_passed(d);
+}
+
+/*
+ * A machine without a pin gets one through its agent, and in no other way. One
+ * that has a pin keeps it, whatever the guest says.
+ */
+static int wait_pin(struct wait *w, struct err *e)
+{
+	struct deadline d = deadline_min(deadline_in_ms(LIMIT_AGENT_BOOT_MS),
+					 w->deadline);
+	struct service *s = call_service(w->call);
+	const char *name = w->v->name;
+	struct pin_change ignored;
+
+	while (pin_is_missing(s, name)) {
+		struct deadline once =
+			deadline_min(deadline_in_ms(LIMIT_AGENT_MS), d);
+		struct err why = {0};
+
+		show(w, "waiting for the guest agent, to pin the host key");
+		if (pin_through_agent(s, w->machine, once, &ignored, &why) == 0)
+			return 0;
+		if (!is_coming(&why, d))
+			return err_set(e, ERR_DENIED,
+				       "Host key verification failed: no key "
+				       "is pinned for %s, and %s: boxery pin "
+				       "%s asks again; boxery pin %s "
+				       "--from-guest trusts what answers",
+				       name, err_msg(&why), name, name);
+		if (call_check(w->call, e) || check_alive(w, e))
+			return -1;
+		deadline_sleep_ms(AGENT_PAUSE_MS);
+	}
+	return 0;
+}
+
 static int wait_ssh(struct wait *w, struct guest *g, struct err *e)
 {
 	for (;;) {
@@ -218,27 +261,44 @@ static int wait_all(struct wait *w, struct err *e)
 {
 	struct guest *g;
 
-	if (wait_port(w, e) || machine_guest_booting(w->machine, &g, e) ||
+	if (wait_port(w, e) || (w->pins && wait_pin(w, e)) ||
+	    machine_guest_booting(w->machine, &g, e) ||
 	    wait_ssh(w, g, e))
 		return -1;
 	return wait_desktop(w, g, e);
 }
 
+static int run(struct wait *w, struct err *e)
+{
+	struct err why = {0};
+
+	w->started_ms = deadline_now_ms();
+	if (wait_all(w, &why) == 0)
+		return 0;
+	if (why.code == ERR_CANCELLED)
+		return err_set(e, ERR_CANCELLED, "%s", err_msg(&why));
+	return fail(w, &why, e);
+}
+
 int ready_wait(struct call *c, struct machine *m, const struct vm_record *v,
 	       struct deadline d, struct err *e)
+{
+	struct wait w = {.call = c, .machine = m, .v = v, .deadline = d};
+
+	return run(&w, e);
+}
+
+int ready_wait_pinning(struct call *c, struct machine *m,
+		       const struct vm_record *v, struct deadline d,
+		       struct err *e)
 {
 	struct wait w = {
 		.call = c,
 		.machine = m,
 		.v = v,
+		.pins = true,
 		.deadline = d,
-		.started_ms = deadline_now_ms(),
 	};
-	struct err why = {0};
 
-	if (wait_all(&w, &why) == 0)
-		return 0;
-	if (why.code == ERR_CANCELLED)
-		return err_set(e, ERR_CANCELLED, "%s", err_msg(&why));
-	return fail(&w, &why, e);
+	return run(&w, e);
 }

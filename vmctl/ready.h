@@ -22,5 +22,10 @@
 int ready_wait(struct call *c, struct machine *m, const struct vm_record *v,
 	       struct deadline d, struct err *e)
 	__attribute__((warn_unused_result));
+/* The same, and a machine without a pin gets one through its guest agent on the
+ * way. For who has it locked. */
+int ready_wait_pinning(struct call *c, struct machine *m,
+		       const struct vm_record *v, struct deadline d,
+		       struct err *e) __attribute__((warn_unused_result));
 
 #endif

@@ -53,7 +53,7 @@ LAYERS := cli mcp vmctl desktop grants ops base
 archive = $(foreach d,$(1),$(O)/lib/$(d).a)
 
 # program: main object, then its archives, highest layer first
-PROGS := boxery boxery-host boxery-mcp
+PROGS := boxery boxery-host boxery-mcp boxery-netread
 MAIN_boxery      := cli/main.c
 LIBS_boxery      := cli ops base
 LDLIBS_boxery    := jansson sqlite3 libcrypto
@@ -64,6 +64,10 @@ LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt libvirt-qemu xcb 
 MAIN_boxery-mcp  := mcp/main.c
 LIBS_boxery-mcp  := mcp ops base
 LDLIBS_boxery-mcp := jansson sqlite3 libcrypto
+# has capabilities, so it stands alone: libc, one file, none of our layers
+MAIN_boxery-netread := netread/main.c
+LIBS_boxery-netread :=
+LDLIBS_boxery-netread :=
 
 # tests/unit/test_<layer>_<module>.c may see <layer> and what lies below it
 below_cli     := cli ops base
@@ -131,7 +135,7 @@ define prog_rule
 $(O)/bin/$(1): $(O)/obj/$(MAIN_$(1):.c=.o) $(call archive,$(LIBS_$(1)))
 	@mkdir -p $$(@D)
 	$$(call say,LD)
-	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(shell pkg-config --libs $(LDLIBS_$(1))) -lm
+	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(if $(LDLIBS_$(1)),$$(shell pkg-config --libs $(LDLIBS_$(1))) -lm)
 endef
 $(foreach p,$(PROGS),$(eval $(call prog_rule,$(p))))
 
@@ -192,7 +196,7 @@ $(foreach t,$(TOOLS),$(eval $(call tool_rule,$(t))))
 tools: $(TOOLS:%=$(O)/tools/%)
 
 # -- static checks --------------------------------------------------------------
-SRCS := $(wildcard $(LAYERS:%=%/*.c) tests/*/*.c)
+SRCS := $(wildcard $(LAYERS:%=%/*.c) netread/*.c tests/*/*.c)
 lint-layers:
 	@sh tests/lint/layers.sh
 lint-style:
@@ -204,7 +208,7 @@ analyze:
 cppcheck:
 	cppcheck --std=c11 --enable=warning,performance,portability --inline-suppr \
 		'-Djson_object_foreach(o,k,v)=while(next(o,&k,&v))' \
-		--error-exitcode=1 --quiet --force -I. $(LAYERS)
+		--error-exitcode=1 --quiet --force -I. $(LAYERS) netread
 lint: lint-layers lint-style cppcheck
 
 bench: all tools
@@ -221,8 +225,11 @@ docs: $(O)/bin/boxery
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/boxery \
+		$(DESTDIR)$(PREFIX)/libexec/boxery \
 		$(DESTDIR)$(PREFIX)/lib/systemd/user
-	install -m 755 $(BINS) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(filter-out %-netread,$(BINS)) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(filter %-netread,$(BINS)) \
+		$(DESTDIR)$(PREFIX)/libexec/boxery
 	install -m 644 $(wildcard docs/man/*.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	cp -R --no-preserve=ownership guest $(DESTDIR)$(PREFIX)/share/boxery/
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions \

@@ -26,6 +26,8 @@ allow vmctl 'vmctl|desktop|grants|ops|base'
 allow proxy 'proxy|grants|ops|base'
 allow mcp 'mcp|ops|base'
 allow cli 'cli|ops|base'
+# has capabilities: nothing of ours goes into it
+allow netread 'netread'
 
 # One user per library.
 only() {

@@ -1,0 +1,256 @@
+#include "vmctl/netread.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "base/proc.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define TABLE_CAP ((size_t)4 << 20) /* the helper's own */
+#define OUTPUT_CAP (2 * TABLE_CAP + 256)
+#define PROGRAM_CAP ((size_t)4 << 20)
+#define SYSCTL "/proc/sys/net/bridge/bridge-nf-call-iptables"
+
+/* -- what the helper prints --------------------------------------------------- */
+
+struct input {
+	const char *at, *end;
+};
+
+static bool take(struct input *in, const char *word)
+{
+	size_t len = strlen(word);
+
+	if ((size_t)(in->end - in->at) < len || memcmp(in->at, word, len) != 0)
+		return false;
+	in->at += len;
+	return true;
+}
+
+static bool take_number(struct input *in, size_t *ret)
+{
+	const char *begin = in->at;
+	size_t n = 0;
+
+	for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++) {
+		n = n * 10 + (size_t)(*in->at - '0');
+		if (n > TABLE_CAP)
+			return false;
+	}
+	*ret = n;
+	return in->at > begin;
+}
+
+/* "NAME LEN\n" and so many bytes, which are text. */
+static bool take_table(struct input *in, const char *name, char **ret)
+{
+	size_t len;
+
+	if (!take(in, name) || !take(in, " ") || !take_number(in, &len) ||
+	    !take(in, "\n") || (size_t)(in->end - in->at) < len ||
+	    memchr(in->at, '\0', len))
+		return false;
+	*ret = alloc_strn(in->at, len);
+	in->at += len;
+	return true;
+}
+
+int netread_parse(const char *text, size_t len, struct netread *ret,
+		  struct err *e)
+{
+	struct input in = {text, text + len};
+	autofree char *ebtables = NULL;
+	autofree char *iptables = NULL;
+
+	if (!take_table(&in, "ebtables", &ebtables) ||
+	    !take_table(&in, "iptables", &iptables) || !take(&in, "end\n") ||
+	    in.at != in.end)
+		return err_set(e, ERR_PROTOCOL,
+			       "the output of " NETREAD_PATH " is not as "
+			       "expected: boxery init");
+	ret->ebtables = TAKE_PTR(ebtables);
+	ret->iptables = TAKE_PTR(iptables);
+	return 0;
+}
+
+/* -- reading ------------------------------------------------------------------ */
+
+/* Anybody may read it; without br_netfilter it is not there. */
+static bool read_sysctl(void)
+{
+	autofree char *text = NULL;
+	size_t len;
+
+	return path_read_file(SYSCTL, 64, &text, &len, NULL) == 0 &&
+	       strcmp(text, "1\n") == 0;
+}
+
+static int run_table(const char *program, const char *table, struct deadline d,
+		     char **ret, struct err *e)
+{
+	const char *const argv[] = {program, "-t", table, NULL};
+	struct buf out;
+	const struct proc_run r = {.out = &out, .cancel_fd = -1};
+	int rc = -1;
+
+	buf_init(&out, TABLE_CAP);
+	if (proc_run(argv, &r, d, e) == 0) {
+		*ret = buf_take(&out);
+		rc = 0;
+	}
+	buf_finish(&out);
+	return rc;
+}
+
+static int read_as_root(struct deadline d, struct netread *ret, struct err *e)
+{
+	autofree char *ebtables = NULL;
+	autofree char *iptables = NULL;
+
+	if (run_table("/usr/sbin/ebtables-save", "nat", d, &ebtables, e) ||
+	    run_table("/usr/sbin/iptables-save", "filter", d, &iptables, e))
+		return -1;
+	ret->ebtables = TAKE_PTR(ebtables);
+	ret->iptables = TAKE_PTR(iptables);
+	return 0;
+}
+
+static bool is_roots(const char *file)
+{
+	struct stat st;
+
+	return lstat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int check_helper(struct err *e)
+{
+	if (access(NETREAD_PATH, F_OK))
+		return err_set(e, ERR_UNAVAILABLE,
+			       "only root may read the host's packet filter, "
+			       "and the helper for others is not installed: "
+			       "boxery init");
+	if (!is_roots(NETREAD_PATH))
+		return err_set(e, ERR_UNAVAILABLE,
+			       "%s does not belong to root alone, so what it "
+			       "says is not believed: boxery init",
+			       NETREAD_PATH);
+	if (access(NETREAD_PATH, X_OK))
+		return err_set(e, ERR_UNAVAILABLE,
+			       "%s is for members of group libvirt: sudo "
+			       "adduser \"$USER\" libvirt, then log in again",
+			       NETREAD_PATH);
+	return 0;
+}
+
+static int read_by_helper(struct deadline d, struct netread *ret,
+			  struct err *e)
+{
+	static const char *const argv[] = {NETREAD_PATH, NULL};
+	struct buf out;
+	const struct proc_run r = {.out = &out, .cancel_fd = -1};
+	int rc = -1;
+
+	if (check_helper(e))
+		return -1;
+	buf_init(&out, OUTPUT_CAP);
+	if (proc_run(argv, &r, d, e) == 0)
+		rc = netread_parse(out.data, out.len, ret, e);
+	buf_finish(&out);
+	return rc;
+}
+
+int netread(struct deadline d, struct netread *ret, struct err *e)
+{
+	struct err why = {0};
+
+	if (geteuid() == 0 ? read_as_root(d, ret, &why)
+			   : read_by_helper(d, ret, &why))
+		return err_set(e, ERR_UNAVAILABLE,
+			       "the host's packet filter cannot be read: %s",
+			       err_msg(&why));
+	ret->bridge_calls_iptables = read_sysctl();
+	return 0;
+}
+
+void netread_finish(struct netread *r)
+{
+	free(r->ebtables);
+	free(r->iptables);
+	*r = (struct netread){0};
+}
+
+/* -- the helper's installation ------------------------------------------------ */
+
+char *netread_find_ours(void)
+{
+	static const char *const places[] = {
+		"../libexec/boxery/boxery-netread", /* PREFIX/bin */
+		"boxery-netread",		    /* build/MODE/bin */
+	};
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+		autofree char *path = path_join(self, places[i]);
+		char *real = realpath(path, NULL);
+
+		if (real)
+			return real;
+	}
+	return NULL;
+}
+
+/* A member of group libvirt can read the installed one; who cannot has a
+ * question for the administrator, not for setup. */
+static bool is_outdated(const char *ours)
+{
+	autofree char *a = NULL;
+	autofree char *b = NULL;
+	size_t a_len, b_len;
+
+	return path_read_file(NETREAD_PATH, PROGRAM_CAP, &a, &a_len, NULL) ==
+		       0 &&
+	       path_read_file(ours, PROGRAM_CAP, &b, &b_len, NULL) == 0 &&
+	       (a_len != b_len || memcmp(a, b, a_len) != 0);
+}
+
+static bool has_caps(void)
+{
+	const uint32_t want = 1U << CAP_NET_ADMIN | 1U << CAP_NET_RAW;
+	struct vfs_cap_data have;
+
+	return getxattr(NETREAD_PATH, "security.capability", &have,
+			sizeof(have)) == XATTR_CAPS_SZ_2 &&
+	       le32toh(have.magic_etc) ==
+		       (VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE) &&
+	       le32toh(have.data[0].permitted) == want;
+}
+
+enum netread_state netread_state(const char *ours)
+{
+	struct stat st;
+
+	if (!is_roots(NETREAD_PATH) || stat(NETREAD_PATH, &st) != 0 ||
+	    (st.st_mode & S_IRWXO) || is_outdated(ours))
+		return NETREAD_ABSENT;
+	return has_caps() ? NETREAD_READY : NETREAD_POWERLESS;
+}

@@ -20,6 +20,7 @@
 #include "vmctl/backend.h"
 #include "vmctl/guest.h"
 #include "vmctl/hostkey.h"
+#include "vmctl/machines_impl.h"
 #include "vmctl/registry.h"
 
 #include <pthread.h>
@@ -33,35 +34,15 @@
 #define GUEST_USER "agent"
 #define GUEST_PORT 22
 
-struct machine {
-	struct machines *all;
-	struct machine *next;
-	char name[LIMIT_NAME_LEN + 1];
-	unsigned users; /* under machines->lock */
-	pthread_mutex_t lock;
-	char busy[64];
-	struct guest *guest;
-	struct guest **dead;
-	size_t dead_count;
-	int64_t running_until_ms;
-	bool desktop_taken;
-	pthread_cond_t desktop_free;
-	struct machine_desktop desktop;
-};
+static void init_cond(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
 
-/* A call that borrowed a machine. */
-struct use {
-	const struct call *call;
-	struct machine *machine;
-	struct use *next;
-};
-
-struct machines {
-	struct service *service;
-	pthread_mutex_t lock;
-	struct machine *list;
-	struct use *uses;
-};
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
 
 struct machines *machines_new(struct service *s)
 {
@@ -69,6 +50,7 @@ struct machines *machines_new(struct service *s)
 
 	m->service = s;
 	pthread_mutex_init(&m->lock, NULL);
+	init_cond(&m->changed);
 	return m;
 }
 
@@ -92,6 +74,7 @@ void machines_free(struct machines *m)
 
 	if (!m)
 		return;
+	machines_unwatch(m);
 	while ((at = m->list)) {
 		m->list = at->next;
 		free_machine(at);
@@ -101,6 +84,7 @@ void machines_free(struct machines *m)
 		free(use);
 	}
 	pthread_mutex_destroy(&m->lock);
+	pthread_cond_destroy(&m->changed);
 	free(m);
 }
 
@@ -110,15 +94,11 @@ void machines_free(struct machines *m)
 static struct machine *new_machine(struct machines *all, const char *name)
 {
 	struct machine *m = ALLOC_NEW(struct machine);
-	pthread_condattr_t attr;
 
 	m->all = all;
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->desktop_free, &attr);
-	pthread_condattr_destroy(&attr);
+	init_cond(&m->desktop_free);
 	return m;
 }
 
@@ -145,6 +125,8 @@ static void note_use(struct machines *m, const struct call *c,
 		use = use->next;
 	if (use)
 		return;
+	if (!m->uses)
+		pthread_cond_signal(&m->changed);
 	use = ALLOC_NEW(struct use);
 	*use = (struct use){c, at, m->uses};
 	m->uses = use;
@@ -405,6 +387,8 @@ void machines_explain(struct machines *m, const struct call *c, struct err *e)
 	unsigned count = 0;
 
 	const struct op *op = call_op(c);
+	const char *verb = op->verb && !call_from_agent(c) ? op->verb
+							   : op->name;
 
 	if (e->code != ERR_UNAVAILABLE && e->code != ERR_TIMEOUT)
 		return;
@@ -420,11 +404,13 @@ void machines_explain(struct machines *m, const struct call *c, struct err *e)
 	for (unsigned i = 0; i < count; i++) {
 		struct err why = {0};
 
-		if (machine_check_runs(used[i], &why) &&
-		    why.code == ERR_STATE) {
-			*e = why;
-			return;
-		}
+		if (machine_check_runs(used[i], &why) == 0 ||
+		    why.code != ERR_STATE)
+			continue;
+		/* what it said on the way may hold where its output is kept */
+		err_set(e, ERR_STATE, "%s (%s ended early: %s)", err_msg(&why),
+			verb, err_msg(e));
+		return;
 	}
 }
 

@@ -21,6 +21,13 @@ struct desktop;
 
 struct machines *machines_new(struct service *s);
 void machines_free(struct machines *m);
+/* From now on calls at a machine that went off end soon, not when ssh gives it
+ * up: a thread asks the backend while there are calls. */
+int machines_watch(struct machines *m, struct err *e)
+	__attribute__((warn_unused_result));
+/* What that thread does, once: drop the connections of the machines in use
+ * that run no more. */
+void machines_look(struct machines *m);
 
 /* Scope (call_may_use_vm) and existence are checked here, for all handlers. */
 int machines_get(struct machines *m, const struct call *c, const char *name,

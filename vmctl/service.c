@@ -66,6 +66,8 @@ int service_open(struct service *s, struct err *e)
 		return -1;
 	s->backend = backend_libvirt_new(&s->home);
 	s->machines = machines_new(s);
+	if (machines_watch(s->machines, e) != 0)
+		return -1;
 	image_sweep(&s->home);
 	if (image_list(&s->home, drop_unused, s, &why) != 0)
 		log_warn("images: %s", err_msg(&why));

@@ -180,8 +180,33 @@ refuse unavailable 'sudo systemctl start libvirtd' ask vm_list
 libvirtd --daemon
 wait_for 60 'libvirtd answers' virsh -q list
 expect 'after its restart' running "$(state_of demo)"
+# what waits for an answer when the guest dies is told why none comes, soon
+# (a stopped X server keeps the screenshot waiting)
+ends_early() {
+	local t=$SECONDS said=$home/$1
+	wait "$2" && bad "$1 did not fail: $(cat "$said")"
+	[ $((SECONDS - t)) -le 15 ] || bad "$1 took $((SECONDS - t)) s to fail"
+	[[ $(cat "$said") == *"$3"*'ended early'* ]] || bad "$1: $(cat "$said")"
+	say "$1 ended after $((SECONDS - t)) s: $(tail -n 1 "$said")"
+}
+in_guest 'truncate -s 32G big; sudo pkill -STOP Xtigervnc'
+ask vm_run '{"vm":"demo","argv":["sleep","600"]}' >"$home/run" 2>&1 &
+runs=$!
+agent vm_run '{"vm":"demo","command":"echo x; sleep 600"}' >"$home/agent" 2>&1 &
+agents=$!
+as_user boxery cp demo:big "local:$BOXERY_HOME/big" >"$home/cp" 2>&1 &
+copies=$!
+agent vm_screenshot '{"vm":"demo"}' >"$home/shot" 2>&1 &
+shoots=$!
+sleep 5
 qemu=$(pgrep -f "guest=boxery-.*-demo,")
 kill -9 "$qemu"
+ends_early run $runs 'demo has crashed: boxery start demo'
+ends_early agent $agents 'demo has crashed: boxery start demo'
+[[ $(cat "$home/agent") == *'kept in run:'* ]] || bad 'where is the output?'
+ends_early cp $copies 'demo has crashed: boxery start demo'
+ends_early shot $shoots 'demo has crashed: boxery start demo'
+rm -f "$BOXERY_HOME"/big* "$BOXERY_HOME"/.big*
 wait_for 20 'the crash shows' state_is demo crashed
 [[ $(ask vm_list) == *'"name":"demo","state":"crashed"'* ]] || bad 'ls, crashed'
 refuse state 'demo has crashed: boxery start demo' ask vm_wait '{"vm":"demo"}'

@@ -208,6 +208,8 @@ static void test_explained(void **state)
 		assert_string_equal(err_msg(&e), "as it was");
 		machines_explain(s.machines, &call, &e);
 		assert_non_null(strstr(err_msg(&e), cases[i].want));
+		/* what it said itself stays with it */
+		assert_non_null(strstr(err_msg(&e), "as it was"));
 		if (cases[i].busy)
 			machine_unlock(m);
 	}

@@ -17,7 +17,7 @@
 struct fake {
 	struct backend b;
 	enum machine_state state;
-	unsigned asked;
+	_Atomic unsigned asked;
 };
 
 static int fake_state(struct backend *b, const char *name,
@@ -175,6 +175,43 @@ static void guests(void **state)
 	tear_down(&f);
 }
 
+/* Nobody asks after a machine that no call waits for, or that somebody makes,
+ * boots or ends; one that went off is not believed to run any more. */
+static void watched(void **state)
+{
+	struct fixture f;
+	struct machine *m;
+	struct guest *g;
+	struct err e = {0};
+
+	(void)state;
+	set_up(&f);
+	pin(&f, "demo");
+	machines_look(f.s.machines);
+	assert_int_equal(f.fake.asked, 0);
+	assert_ok(machines_get(f.s.machines, NULL, "demo", &m, &e), &e);
+	assert_ok(machine_guest(m, &g, &e), &e);
+	f.fake.asked = 0;
+	machines_look(f.s.machines);
+	assert_int_equal(f.fake.asked, 1);
+	f.fake.state = MACHINE_OFF;
+	assert_ok(machine_lock(m, "starting", &e), &e);
+	machines_look(f.s.machines);
+	assert_int_equal(f.fake.asked, 1);
+	assert_ok(machine_guest(m, &g, &e), &e);
+	machine_unlock(m);
+	machines_look(f.s.machines);
+	assert_int_equal(f.fake.asked, 2);
+	assert_fails(machine_guest(m, &g, &e), &e, ERR_STATE, "demo is off");
+	/* the thread does it by itself */
+	f.fake.asked = 0;
+	assert_ok(machines_watch(f.s.machines, &e), &e);
+	for (int i = 0; i < 200 && f.fake.asked == 0; i++)
+		deadline_sleep_ms(50);
+	assert_true(f.fake.asked > 0);
+	tear_down(&f);
+}
+
 static void phases(void **state)
 {
 	static const struct {
@@ -300,6 +337,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(existence), cmocka_unit_test(busy),
 	cmocka_unit_test(guests),    cmocka_unit_test(phases),
 	cmocka_unit_test(forgotten), cmocka_unit_test(desktops),
-	cmocka_unit_test(threads),
+	cmocka_unit_test(threads),   cmocka_unit_test(watched),
 };
 UNIT_MAIN(tests)

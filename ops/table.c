@@ -99,7 +99,9 @@ static const struct op_param stop_params[] = {
 	{.name = "force",
 	 .type = OP_BOOL,
 	 .def = "false",
-	 .help = "Cut the power instead of asking the guest to shut down"},
+	 .help = "Cut the power instead of asking the guest to shut down; a "
+		 "vm_new or vm_start of this VM that is under way ends, and "
+		 "what a vm_new made so far is removed"},
 	END};
 
 static const struct op_param rm_params[] = {
@@ -108,7 +110,8 @@ static const struct op_param rm_params[] = {
 	 .type = OP_BOOL,
 	 .flags = OP_CLI_ONLY,
 	 .def = "false",
-	 .help = "Remove it though it is running"},
+	 .help = "Remove it though it is running, being made or started; what "
+		 "is at work on it ends"},
 	END};
 
 static const struct op_param pin_params[] = {
@@ -455,7 +458,8 @@ const struct op op_table[] = {
 	 .description =
 		 "Creates a virtual machine from the base image, boots it and "
 		 "waits until it answers. When that takes longer than a call "
-		 "may, the answer holds a job id for vm_wait.",
+		 "may, the answer holds a job id for vm_wait. Cancelled, it "
+		 "leaves nothing behind.",
 	 .brief = "{name} is {state}, {address} (boxery ssh {name})",
 	 .params = new_params},
 	{.name = "vm_start",
@@ -465,7 +469,9 @@ const struct op op_table[] = {
 		  OP_LOCKS_VM,
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Boot a VM and wait until it is ready",
-	 .description = "Boots a VM that is off and waits until it answers.",
+	 .description =
+		 "Boots a VM that is off and waits until it answers. "
+		 "Cancelled, it only waits no longer: the VM boots on.",
 	 .brief = "{name} is {state}, {address} (boxery ssh {name})",
 	 .params = vm_params},
 	{.name = "vm_stop",
@@ -475,8 +481,11 @@ const struct op op_table[] = {
 		  OP_IDEMPOTENT | OP_LOCKS_VM,
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Shut a VM down",
-	 .description = "Asks the guest to shut down and cuts the power when "
-			"it does not. Unsaved work in its programs is lost.",
+	 .description =
+		 "Asks the guest to shut down and cuts the power when it does "
+		 "not within two minutes. Unsaved work in its programs is "
+		 "lost. Cancelled, it leaves the guest to shut down by "
+		 "itself.",
 	 .brief = "{name} is {state}",
 	 .params = stop_params},
 	{.name = "vm_rm",

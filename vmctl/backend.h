@@ -62,9 +62,10 @@ struct backend_ops {
 		      struct err *e);
 	/* Boots it; goes on with a paused one; a running one is fine. */
 	int (*start)(struct backend *b, const char *name, struct err *e);
-	/* force: power off at once; else ACPI and the deadline, then force. */
+	/* force: power off at once; else ACPI and the deadline, then force.
+	 * cancel_fd readable: ERR_CANCELLED, and it keeps its power. */
 	int (*stop)(struct backend *b, const char *name, bool force,
-		    struct deadline d, struct err *e);
+		    struct deadline d, int cancel_fd, struct err *e);
 	/* Forget a machine that is off, its lease too. One that is not known
 	 * is fine. */
 	int (*undefine)(struct backend *b, const char *name, struct err *e);

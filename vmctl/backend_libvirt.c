@@ -347,31 +347,38 @@ static int power_off(virDomainPtr d, const char *name, struct err *e)
 	return 0;
 }
 
-/* True once it is off. */
-static bool press_power_button(virDomainPtr d, struct deadline deadline)
+static bool is_cancelled(int cancel_fd, int64_t wait_ms)
+{
+	struct pollfd p = {.fd = cancel_fd, .events = POLLIN};
+
+	return deadline_poll(&p, 1, deadline_in_ms(wait_ms), "", NULL) > 0;
+}
+
+/* Until it is off or deaf, the time is over or the wait is cancelled. */
+static void press_power_button(virDomainPtr d, struct deadline deadline,
+			       int cancel_fd)
 {
 	struct deadline again = deadline_in_ms(0);
 
 	while (!deadline_passed(deadline)) {
 		enum machine_state state = MACHINE_OFF;
 
-		if (virDomainIsActive(d) == 0)
-			return true;
 		/* one that does not run hears nothing */
-		if (get_state(d, &state, NULL) || state != MACHINE_RUNNING)
-			return virDomainIsActive(d) == 0;
+		if (virDomainIsActive(d) == 0 || get_state(d, &state, NULL) ||
+		    state != MACHINE_RUNNING)
+			return;
 		if (deadline_passed(again)) {
 			virDomainShutdownFlags(
 				d, VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN);
 			again = deadline_in_ms(ACPI_AGAIN_MS);
 		}
-		deadline_sleep_ms(POLL_MS);
+		if (is_cancelled(cancel_fd, POLL_MS))
+			return;
 	}
-	return virDomainIsActive(d) == 0;
 }
 
 static int bl_stop(struct backend *b, const char *name, bool force,
-		   struct deadline deadline, struct err *e)
+		   struct deadline deadline, int cancel_fd, struct err *e)
 {
 	struct backend_libvirt *l = bl_of(b);
 	auto_conn c = bl_connect(l, e);
@@ -383,9 +390,15 @@ static int bl_stop(struct backend *b, const char *name, bool force,
 	d = look_up(l, c, name, &absent, e);
 	if (!d)
 		return absent ? 0 : -1;
-	if (virDomainIsActive(d) == 0 ||
-	    (!force && press_power_button(d, deadline)))
+	if (!force)
+		press_power_button(d, deadline, cancel_fd);
+	if (virDomainIsActive(d) == 0)
 		return 0;
+	if (!force && is_cancelled(cancel_fd, 0))
+		return err_set(e, ERR_CANCELLED,
+			       "cancelled: %s was asked to shut down and keeps "
+			       "its power",
+			       name);
 	return power_off(d, name, e);
 }
 

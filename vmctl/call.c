@@ -87,6 +87,7 @@ void call_free(struct call *c)
 		close(c->cancel_fd);
 	pthread_cond_destroy(&c->changed);
 	free(c->payload);
+	free(c->ended);
 	free(c);
 	conn_unref(conn);
 }
@@ -273,6 +274,8 @@ bool call_cancelled(const struct call *c)
 
 static int check_locked(const struct call *c, struct err *e)
 {
+	if (c->ended)
+		return err_set(e, ERR_CANCELLED, "%s", c->ended);
 	if (c->cancelled)
 		return err_set(e, ERR_CANCELLED, "%s",
 			       c->lost ? "the client left" : "cancelled");
@@ -287,6 +290,27 @@ int call_check(const struct call *c, struct err *e)
 	rc = check_locked(c, e);
 	pthread_mutex_unlock(&c->conn->lock);
 	return rc;
+}
+
+void call_end(struct call *c, const char *why)
+{
+	pthread_mutex_lock(&c->conn->lock);
+	if (!c->cancelled) {
+		c->ended = alloc_str(why);
+		call_cancel(c);
+	}
+	pthread_mutex_unlock(&c->conn->lock);
+}
+
+void call_explain_end(struct call *c, struct err *e)
+{
+	pthread_mutex_lock(&c->conn->lock);
+	/* its client did not cancel it, so nobody may be told so */
+	if (c->ended && e->code == ERR_CANCELLED)
+		err_set(e, ERR_STATE, "%s", c->ended);
+	else if (c->ended && !strstr(err_msg(e), c->ended))
+		err_set(e, ERR_STATE, "%s (%s)", c->ended, err_msg(e));
+	pthread_mutex_unlock(&c->conn->lock);
 }
 
 /* Until something changes; the caller looks what. */

@@ -47,6 +47,9 @@ int call_cancel_fd(const struct call *c);
 bool call_cancelled(const struct call *c);
 int call_check(const struct call *c, struct err *e) /* cancelled or too late */
 	__attribute__((warn_unused_result));
+/* Another call ends this one, which its client did not ask for: it is cancelled,
+ * and what it fails with is ERR_STATE and says why. From any thread. */
+void call_end(struct call *c, const char *why);
 
 void call_progress(struct call *c, int64_t done, int64_t total,
 		   const char *fmt, ...) __attribute__((format(printf, 4, 5)));

@@ -11,7 +11,7 @@
  *          are not disturbed.
  * Threads: conn->lock guards what is marked so. Handler threads send
  *          themselves when nothing is queued, else the I/O thread does.
- *          Order: serve's lock, then conn->lock.
+ *          Order: serve's and the machines' locks, then conn->lock.
  * Source:  docs/FORMATS.md, "Messages".
  */
 #ifndef VMCTL_CONN_H
@@ -58,6 +58,7 @@ struct call {
 	bool survives; /* losing the client does not end it */
 	bool lost;     /* the client is gone */
 	bool cancelled;
+	char *ended; /* why another call ended it, or NULL */
 	int cancel_fd; /* eventfd, -1 until somebody polls */
 	struct call_in in[RPC_STREAM_COUNT];
 	size_t credit[RPC_STREAM_COUNT];
@@ -124,6 +125,9 @@ int call_feed(struct call *c, enum rpc_stream s, const void *p, size_t len,
 int call_grant(struct call *c, enum rpc_stream s, uint32_t credit,
 	       struct err *e) __attribute__((warn_unused_result));
 void call_answered(struct call *c, bool yes);
+/* Of one that failed: where another call ended it, that is the reason. Without
+ * the lock. */
+void call_explain_end(struct call *c, struct err *e);
 /* Decide what a lost client means; without the lock. */
 void call_set_survives(struct call *c, bool survives);
 

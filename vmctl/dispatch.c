@@ -147,6 +147,8 @@ static int run_handler(struct call *c, call_handler *handler,
 	}
 	if (rc != 0 && call_service(c)->machines)
 		machines_explain(call_service(c)->machines, c, e);
+	if (rc != 0)
+		call_explain_end(c, e);
 	if (rc != 0 && e->code == ERR_NONE)
 		err_set(e, ERR_INTERNAL, "%s failed without a reason",
 			c->op->name);

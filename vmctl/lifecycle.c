@@ -258,7 +258,7 @@ int life_create(struct call *c, struct machine *m, const struct image *image,
 	if (life_remove(s, m, &undo) == 0)
 		return -1;
 	(void)!registry_set_phase(s->registry, v->name, VM_BROKEN, NULL);
-	return err_set(e, e->code,
+	return err_set(e, undo.code,
 		       "%s; and what was made is still there (%s): "
 		       "boxery rm %s",
 		       err_msg(e), err_msg(&undo), v->name);
@@ -309,7 +309,7 @@ int life_start(struct call *c, struct machine *m, struct vm_record *v,
 			return -1;
 		break;
 	case MACHINE_CRASHED:
-		if (b->ops->stop(b, v->name, true, deadline_in_ms(0), e))
+		if (b->ops->stop(b, v->name, true, deadline_in_ms(0), -1, e))
 			return -1;
 		__attribute__((fallthrough)); /* clang knows no comment */
 	case MACHINE_OFF:
@@ -342,7 +342,7 @@ int life_remove(struct service *s, struct machine *m, struct err *e)
 	if (registry_set_phase(s->registry, name, VM_REMOVING, e))
 		return -1;
 	machine_drop(m);
-	if (b->ops->stop(b, name, true, deadline_in_ms(0), e) ||
+	if (b->ops->stop(b, name, true, deadline_in_ms(0), -1, e) ||
 	    b->ops->undefine(b, name, e) ||
 	    datadir_remove_vm(&s->home, name, e) ||
 	    hostkey_remove(&s->home, name, e) ||

@@ -9,8 +9,9 @@
  *   desktop   the slot of ops_desktop.c.
  *   busy      what the changing operation at work is called.
  *
- * Lock order: machines->lock, machine->lock; the desktop's lock is taken with
- * neither held. The registry and the backend are called with no lock held.
+ * Lock order: machines->lock, machine->lock, then conn->lock, to end the call
+ * that is at work; the desktop's lock is taken with none held. The registry
+ * and the backend are called with no lock held.
  */
 #include "vmctl/machines.h"
 
@@ -18,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "vmctl/backend.h"
+#include "vmctl/call.h"
 #include "vmctl/guest.h"
 #include "vmctl/hostkey.h"
 #include "vmctl/machines_impl.h"
@@ -64,6 +66,7 @@ static void free_machine(struct machine *m)
 	free(m->dead);
 	pthread_mutex_destroy(&m->lock);
 	pthread_cond_destroy(&m->desktop_free);
+	pthread_cond_destroy(&m->freed);
 	free(m);
 }
 
@@ -99,6 +102,7 @@ static struct machine *new_machine(struct machines *all, const char *name)
 	snprintf(m->name, sizeof(m->name), "%s", name);
 	pthread_mutex_init(&m->lock, NULL);
 	init_cond(&m->desktop_free);
+	init_cond(&m->freed);
 	return m;
 }
 
@@ -230,25 +234,67 @@ const char *machine_name(const struct machine *m)
 /* -- one changing operation at a time ----------------------------------------
  */
 
-int machine_lock(struct machine *m, const char *what, struct err *e)
+static int say_busy(const struct machine *m, struct err *e)
+{
+	return err_set(e, ERR_BUSY,
+		       "%s is busy with %s: try again when that is done",
+		       m->name, m->busy);
+}
+
+static void set_busy(struct machine *m, struct call *holder, const char *what)
+{
+	snprintf(m->busy, sizeof(m->busy), "%s", what);
+	m->holder = holder;
+}
+
+int machine_lock(struct machine *m, struct call *holder, const char *what,
+		 struct err *e)
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&m->lock);
 	if (m->busy[0])
-		rc = err_set(e, ERR_BUSY,
-			     "%s is busy with %s: try again when that is done",
-			     m->name, m->busy);
+		rc = say_busy(m, e);
 	else
-		snprintf(m->busy, sizeof(m->busy), "%s", what);
+		set_busy(m, holder, what);
 	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+int machine_take(struct machine *m, const char *what, const char *why,
+		 struct deadline d, bool *ret_ended, struct err *e)
+{
+	struct timespec until = deadline_timespec(d);
+	bool ended = false;
+	int rc = 0;
+
+	pthread_mutex_lock(&m->lock);
+	while (m->busy[0] && !deadline_passed(d)) {
+		if (m->holder) {
+			call_end(m->holder, why);
+			m->holder = NULL;
+			ended = true;
+			/* a guest that does not answer holds it no longer */
+			if (m->guest)
+				guest_drop(m->guest);
+		}
+		pthread_cond_timedwait(&m->freed, &m->lock, &until);
+	}
+	if (m->busy[0])
+		rc = say_busy(m, e);
+	else
+		set_busy(m, NULL, what);
+	pthread_mutex_unlock(&m->lock);
+	if (rc == 0)
+		*ret_ended = ended;
 	return rc;
 }
 
 void machine_unlock(struct machine *m)
 {
 	pthread_mutex_lock(&m->lock);
-	m->busy[0] = '\0';
+	set_busy(m, NULL, "");
+	pthread_cond_broadcast(&m->freed);
 	pthread_mutex_unlock(&m->lock);
 }
 

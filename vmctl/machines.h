@@ -52,8 +52,14 @@ void machines_explain(struct machines *m, const struct call *c, struct err *e);
 /* ERR_STATE when it does not run and nobody is at work on it. */
 int machine_check_runs(struct machine *m, struct err *e)
 	__attribute__((warn_unused_result));
-/* One changing operation: `what` is shown to others as "busy with WHAT". */
-int machine_lock(struct machine *m, const char *what, struct err *e)
+/* One changing operation: `what` is shown to others as "busy with WHAT".
+ * holder: the call that machine_take() may end; NULL: it is to be waited for. */
+int machine_lock(struct machine *m, struct call *holder, const char *what,
+		 struct err *e) __attribute__((warn_unused_result));
+/* The same by force: whoever is at work is told that it was ended by `why`, and
+ * waited for, until d. *ret_ended: somebody was. */
+int machine_take(struct machine *m, const char *what, const char *why,
+		 struct deadline d, bool *ret_ended, struct err *e)
 	__attribute__((warn_unused_result));
 void machine_unlock(struct machine *m);
 /* The guest of a running VM; ERR_STATE when it is off. Borrowed. */

@@ -25,6 +25,8 @@ struct machine {
 	/* own */
 	pthread_mutex_t lock;
 	char busy[64];
+	struct call *holder; /* whose work may be ended; NULL: nobody's */
+	pthread_cond_t freed;
 	struct guest *guest;
 	struct guest **dead;
 	size_t dead_count;

@@ -98,7 +98,7 @@ int op_vm_pin(struct call *c, const json_t *args, json_t **ret_result,
 	if (json_get_str(args, "vm", &name, e) ||
 	    json_opt_bool(args, "from_guest", &from_guest, e) ||
 	    machines_get(call_service(c)->machines, c, name, &m, e) ||
-	    machine_lock(m, "its host key being pinned", e))
+	    machine_lock(m, c, "its host key being pinned", e))
 		return -1;
 	rc = pin(c, m, from_guest, &change, e);
 	machine_unlock(m);

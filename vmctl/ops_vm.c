@@ -25,6 +25,8 @@
 
 /* the power button, then the power */
 #define STOP_MS 120000
+/* whoever is told to end his work on a machine has undone it within */
+#define TAKE_MS 60000
 #define AGENT_OWNER "agent:"
 #define IMPORT_CHUNK_LEN ((size_t)256 * 1024)
 
@@ -328,7 +330,7 @@ int op_vm_new(struct call *c, const json_t *args, json_t **ret_result,
 
 	if (json_get_str(args, "vm", &name, e) ||
 	    machines_claim(s->machines, c, name, &m, e) ||
-	    machine_lock(m, "being created", e))
+	    machine_lock(m, c, "being created", e))
 		return -1;
 	snprintf(v.name, sizeof(v.name), "%s", name);
 	set_owner(c, &v);
@@ -371,6 +373,9 @@ static int start(struct call *c, struct machine *m, struct err *e)
 	rc = check_made(&v, e);
 	if (rc == 0)
 		rc = life_start(c, m, &v, e);
+	if (rc && e->code == ERR_CANCELLED)
+		err_wrap(e, "%s is left as it is (boxery stop --force %s)",
+			 v.name, v.name);
 	vm_record_finish(&v);
 	return rc;
 }
@@ -385,42 +390,91 @@ int op_vm_start(struct call *c, const json_t *args, json_t **ret_result,
 
 	if (json_get_str(args, "vm", &name, e) ||
 	    machines_get(s->machines, c, name, &m, e) ||
-	    machine_lock(m, "starting", e))
+	    machine_lock(m, c, "starting", e))
 		return -1;
 	rc = start(c, m, e);
 	machine_unlock(m);
 	return rc ? -1 : get_info(s, name, ret_result, e);
 }
 
+static bool is_agents(const struct vm_record *v)
+{
+	return strncmp(v->owner, AGENT_OWNER, strlen(AGENT_OWNER)) == 0;
+}
+
+/* A `new` that is ended leaves nothing: an agent may do that to agents' own. */
+static bool may_end_work(struct call *c, const char *name)
+{
+	struct vm_record v;
+	bool may;
+
+	if (!call_from_agent(c) ||
+	    registry_get(call_service(c)->registry, name, &v, NULL))
+		return true;
+	may = v.phase == VM_READY || is_agents(&v);
+	vm_record_finish(&v);
+	return may;
+}
+
+/* *ret_ended: somebody was at work on it, and is no longer. */
+static int lock_to_stop(struct call *c, struct machine *m, bool force,
+			bool *ret_ended, struct err *e)
+{
+	const char *name = machine_name(m);
+	autofree char *why = alloc_printf(
+		"%s was stopped meanwhile (boxery stop --force %s)", name,
+		name);
+
+	if (!force || !may_end_work(c, name))
+		return machine_lock(m, c, "stopping", e);
+	return machine_take(m, "stopping", why, deadline_in_ms(TAKE_MS),
+			    ret_ended, e);
+}
+
+static int stop(struct call *c, struct machine *m, bool force, struct err *e)
+{
+	struct backend *b = call_service(c)->backend;
+
+	call_progress(c, 0, 0, force ? "cutting the power"
+				     : "asking the guest to shut down");
+	if (b->ops->stop(b, machine_name(m), force, deadline_in_ms(STOP_MS),
+			 call_cancel_fd(c), e))
+		return -1;
+	machine_drop(m);
+	return 0;
+}
+
 int op_vm_stop(struct call *c, const json_t *args, json_t **ret_result,
 	       struct err *e)
 {
 	struct service *s = call_service(c);
+	bool force = false, ended = false;
+	struct err why = {0};
 	struct machine *m;
 	const char *name;
-	bool force = false;
 	int rc;
 
 	if (json_get_str(args, "vm", &name, e) ||
 	    json_opt_bool(args, "force", &force, e) ||
 	    machines_get(s->machines, c, name, &m, e) ||
-	    machine_lock(m, "stopping", e))
+	    lock_to_stop(c, m, force, &ended, e))
 		return -1;
-	call_progress(c, 0, 0, force ? "cutting the power"
-				     : "asking the guest to shut down");
-	rc = s->backend->ops->stop(s->backend, name, force,
-				   deadline_in_ms(STOP_MS), e);
-	machine_drop(m);
+	rc = stop(c, m, force, e);
 	machine_unlock(m);
-	return rc ? -1 : get_info(s, name, ret_result, e);
+	if (rc)
+		return -1;
+	if (get_info(s, name, ret_result, &why) == 0)
+		return 0;
+	if (!ended || why.code != ERR_NOT_FOUND) {
+		*e = why;
+		return -1;
+	}
+	/* it was being made, and has been undone */
+	*ret_result = json_pack("{s:s, s:s}", "name", name, "state", "removed");
+	return 0;
 }
 
 /* -- rm ---------------------------------------------------------------------- */
-
-static bool is_agents(const struct vm_record *v)
-{
-	return strncmp(v->owner, AGENT_OWNER, strlen(AGENT_OWNER)) == 0;
-}
 
 /* A running machine is removed only when that was said, or when it is none
  * that somebody works with. */
@@ -475,23 +529,38 @@ static int check_remove(struct call *c, const char *name, bool force,
 	return rc;
 }
 
+static int lock_to_remove(struct machine *m, bool force, bool *ret_ended,
+			  struct err *e)
+{
+	const char *name = machine_name(m);
+	autofree char *why = alloc_printf(
+		"%s was removed meanwhile (boxery rm --force %s)", name, name);
+
+	if (!force)
+		return machine_lock(m, NULL, "being removed", e);
+	return machine_take(m, "being removed", why, deadline_in_ms(TAKE_MS),
+			    ret_ended, e);
+}
+
 int op_vm_rm(struct call *c, const json_t *args, json_t **ret_result,
 	     struct err *e)
 {
 	struct service *s = call_service(c);
+	bool force = false, ended = false;
 	struct machine *m;
 	const char *name;
-	bool force = false;
 	int rc;
 
 	if (json_get_str(args, "vm", &name, e) ||
 	    json_opt_bool(args, "force", &force, e) ||
 	    machines_claim(s->machines, c, name, &m, e) ||
-	    machine_lock(m, "being removed", e))
+	    lock_to_remove(m, force, &ended, e))
 		return -1;
 	rc = check_remove(c, name, force, e);
 	if (rc == 0)
 		rc = life_remove(s, m, e);
+	else if (ended && e->code == ERR_NOT_FOUND)
+		rc = 0; /* it was being made, and has been undone */
 	machine_unlock(m);
 	if (rc == 0)
 		*ret_result = json_pack("{s:s, s:b}", "name", name, "removed",

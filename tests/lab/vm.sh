@@ -98,6 +98,23 @@ for delay in 0 0.05 0.15; do
 	expect_nothing cut lease
 done
 
+# ---- making it is ended by force ----
+for how in 'vm_stop stopped "state":"removed"' 'vm_rm removed "removed":true'; do
+	read -r op word result <<<"$how"
+	ask vm_new '{"vm":"cut"}' >"$home/new" 2>&1 &
+	makes=$!
+	wait_for 60 'its boot' domain_there
+	refuse busy 'being created' ask vm_stop '{"vm":"cut"}'
+	# a person's: no agent may make an end of it
+	refuse busy 'being created' agent vm_stop '{"vm":"cut","force":true}'
+	[[ $(ask "$op" '{"vm":"cut","force":true}') == *"$result"* ]] ||
+		bad "$op of a machine that is being made"
+	wait $makes && bad 'vm_new went well'
+	[[ $(cat "$home/new") == *"state: cut was $word meanwhile"* ]] ||
+		bad "vm_new says: $(cat "$home/new")"
+	expect_nothing cut lease
+done
+
 # ---- a machine, by an agent ----
 t=$SECONDS
 must 'vm_new' agent vm_new '{"vm":"demo"}'
@@ -244,6 +261,21 @@ check 'stop' agent vm_stop '{"vm":"demo"}'
 say "stopped in $((SECONDS - t)) s"
 expect 'state' off "$(state_of demo)"
 check 'stop again' agent vm_stop '{"vm":"demo"}'
+said=$(as_user timeout --preserve-status -s INT 4 boxery start demo 2>&1)
+expect 'a start that is interrupted' 130 $?
+[[ $said == *'left as it is (boxery stop --force demo)'* ]] || bad "start: $said"
+expect 'only waits no longer' running "$(state_of demo)"
+ask vm_start '{"vm":"demo"}' >"$home/start" 2>&1 &
+starts=$!
+sleep 2
+refuse busy 'busy with starting' ask vm_stop '{"vm":"demo"}'
+t=$SECONDS
+check 'a start is ended by force' ask vm_stop '{"vm":"demo","force":true}'
+wait $starts && bad 'vm_start went well'
+[ $((SECONDS - t)) -le 10 ] || bad "that took $((SECONDS - t)) s"
+[[ $(cat "$home/start") == *'state: demo was stopped meanwhile (boxery stop --force'* ]] ||
+	bad "vm_start says: $(cat "$home/start")"
+expect 'state' off "$(state_of demo)"
 check 'rm by an agent' agent vm_rm '{"vm":"demo"}'
 expect_nothing demo lease
 refuse not_found 'no VM is named demo' ask vm_info '{"vm":"demo"}'

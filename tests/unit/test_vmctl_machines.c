@@ -34,7 +34,7 @@ static void test_unknown_names_do_not_add_up(void **state)
 
 		snprintf(name, sizeof(name), "nobody-%d", i);
 		assert_ok(machines_claim(all, &call, name, &m, &e), &e);
-		assert_ok(machine_lock(m, "being removed", &e), &e);
+		assert_ok(machine_lock(m, NULL, "being removed", &e), &e);
 		machine_unlock(m);
 		machines_release(all, &call);
 	}
@@ -56,15 +56,78 @@ static void test_shared(void **state)
 	assert_ok(machines_claim(all, &one, "demo", &m, &e), &e);
 	assert_ok(machines_claim(all, &two, "demo", &same, &e), &e);
 	assert_ptr_equal(m, same);
-	assert_ok(machine_lock(m, "starting", &e), &e);
+	assert_ok(machine_lock(m, NULL, "starting", &e), &e);
 	machines_release(all, &two);
 	assert_ok(machines_claim(all, &two, "demo", &same, &e), &e);
-	assert_fails(machine_lock(same, "stopping", &e), &e, ERR_BUSY,
+	assert_fails(machine_lock(same, NULL, "stopping", &e), &e, ERR_BUSY,
 		     "busy with starting");
 	machine_unlock(m);
 	machines_release(all, &one);
 	assert_string_equal(machine_name(same), "demo");
 	machines_release(all, &two);
+	machines_free(all);
+}
+
+struct worker {
+	struct machines *all;
+	struct machine *machine;
+	struct call call;
+	struct err e;
+};
+
+/* As a handler that boots it and looks now and then whether it should go on. */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	while (call_check(&w->call, &w->e) == 0)
+		deadline_sleep_ms(5);
+	machine_unlock(w->machine);
+	call_explain_end(&w->call, &w->e);
+	machines_release(w->all, &w->call);
+	return NULL;
+}
+
+/* By force: who is at work is told why he ends, whoever may not be ended is
+ * waited for. */
+static void test_taken(void **state)
+{
+	struct service s = {.guest_dir = NULL};
+	struct machines *all = machines_new(&s);
+	struct conn conn = {.refs = 1, .fd = -1};
+	struct call call = {.conn = &conn};
+	struct worker w = {.all = all,
+			   .call = {.conn = &conn,
+				    .op = op_find("vm_start"),
+				    .deadline = deadline_in_ms(20000),
+				    .cancel_fd = -1}};
+	struct err e = {0};
+	bool ended = false;
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < RPC_STREAM_COUNT; i++)
+		w.call.in[i].ready_fd = -1;
+	pthread_mutex_init(&conn.lock, NULL);
+	pthread_cond_init(&w.call.changed, NULL);
+	assert_ok(machines_claim(all, &call, "demo", &w.machine, &e), &e);
+	assert_ok(machines_claim(all, &w.call, "demo", &w.machine, &e), &e);
+	assert_ok(machine_lock(w.machine, &w.call, "starting", &e), &e);
+	pthread_create(&thread, NULL, work, &w);
+	assert_ok(machine_take(w.machine, "stopping", "demo was stopped",
+			       deadline_in_ms(20000), &ended, &e),
+		  &e);
+	assert_true(ended);
+	pthread_join(thread, NULL);
+	assert_fails(-1, &w.e, ERR_STATE, "demo was stopped");
+	assert_fails(machine_take(w.machine, "being removed", "no",
+				  deadline_in_ms(20), &ended, &e),
+		     &e, ERR_BUSY, "busy with stopping");
+	machine_unlock(w.machine);
+	free(w.call.ended);
+	pthread_cond_destroy(&w.call.changed);
+	pthread_mutex_destroy(&conn.lock);
+	machines_release(all, &call);
 	machines_free(all);
 }
 
@@ -102,12 +165,13 @@ static void test_desktop_turns(void **state)
 /* ---- what a removed VM leaves ---- */
 
 static int stop(struct backend *b, const char *name, bool force,
-		struct deadline d, struct err *e)
+		struct deadline d, int cancel_fd, struct err *e)
 {
 	(void)b;
 	(void)name;
 	(void)force;
 	(void)d;
+	(void)cancel_fd;
 	(void)e;
 	return 0;
 }
@@ -202,7 +266,7 @@ static void test_explained(void **state)
 		told_state = cases[i].state;
 		other.op = call.op = op_find(cases[i].op);
 		if (cases[i].busy)
-			assert_ok(machine_lock(m, cases[i].busy, &e), &e);
+			assert_ok(machine_lock(m, NULL, cases[i].busy, &e), &e);
 		err_set(&e, cases[i].code, "as it was");
 		machines_explain(s.machines, &other, &e);
 		assert_string_equal(err_msg(&e), "as it was");
@@ -221,6 +285,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_unknown_names_do_not_add_up),
 	cmocka_unit_test(test_shared),
 	cmocka_unit_test(test_desktop_turns),
+	cmocka_unit_test(test_taken),
 	cmocka_unit_test(test_removed_leaves_no_output),
 	cmocka_unit_test(test_explained),
 };

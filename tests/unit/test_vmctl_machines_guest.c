@@ -124,11 +124,11 @@ static void busy(void **state)
 	(void)state;
 	set_up(&f);
 	assert_ok(machines_get(f.s.machines, NULL, "demo", &m, &e), &e);
-	assert_ok(machine_lock(m, "stopping", &e), &e);
-	assert_fails(machine_lock(m, "starting", &e), &e, ERR_BUSY,
+	assert_ok(machine_lock(m, NULL, "stopping", &e), &e);
+	assert_fails(machine_lock(m, NULL, "starting", &e), &e, ERR_BUSY,
 		     "demo is busy with stopping");
 	machine_unlock(m);
-	assert_ok(machine_lock(m, "starting", &e), &e);
+	assert_ok(machine_lock(m, NULL, "starting", &e), &e);
 	machine_unlock(m);
 	tear_down(&f);
 }
@@ -195,7 +195,7 @@ static void watched(void **state)
 	machines_look(f.s.machines);
 	assert_int_equal(f.fake.asked, 1);
 	f.fake.state = MACHINE_OFF;
-	assert_ok(machine_lock(m, "starting", &e), &e);
+	assert_ok(machine_lock(m, NULL, "starting", &e), &e);
 	machines_look(f.s.machines);
 	assert_int_equal(f.fake.asked, 1);
 	assert_ok(machine_guest(m, &g, &e), &e);
@@ -305,7 +305,7 @@ static void *lock_often(void *arg)
 	for (int i = 0; i < 500; i++) {
 		struct machine_desktop *d;
 
-		if (machine_lock(m, "working", NULL) == 0)
+		if (machine_lock(m, NULL, "working", NULL) == 0)
 			machine_unlock(m);
 		d = machine_desktop_lock(m, deadline_in_ms(10000), NULL);
 		if (d)
@@ -329,7 +329,7 @@ static void threads(void **state)
 		assert_int_equal(pthread_create(&t[i], NULL, lock_often, m), 0);
 	for (size_t i = 0; i < ARRAY_COUNT(t); i++)
 		pthread_join(t[i], NULL);
-	assert_ok(machine_lock(m, "alone", &e), &e);
+	assert_ok(machine_lock(m, NULL, "alone", &e), &e);
 	tear_down(&f);
 }
 

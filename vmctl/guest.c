@@ -41,6 +41,7 @@ static void free_guest(struct guest *g)
 	if (g->wake_fd >= 0)
 		close(g->wake_fd);
 	pthread_cond_destroy(&g->cond);
+	pthread_cond_destroy(&g->released);
 	pthread_mutex_destroy(&g->lock);
 	free(g->name);
 	free(g->user);
@@ -79,9 +80,14 @@ static int start_thread(struct guest *g)
 int guest_new(const struct guest_config *c, struct guest **ret, struct err *e)
 {
 	struct guest *g = ALLOC_NEW(struct guest);
+	pthread_condattr_t attr;
 
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_cond_init(&g->cond, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&g->released, &attr);
+	pthread_condattr_destroy(&attr);
 	g->name = alloc_str(c->name);
 	g->user = alloc_str(c->user);
 	g->key_path = alloc_str(c->key_path);

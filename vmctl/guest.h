@@ -146,6 +146,10 @@ int guest_read_dir(struct guest *g, const char *path, struct deadline d,
 int guest_read_link(struct guest *g, const char *path, struct deadline d,
 		    char **ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* As the guest resolves it; its last part need not exist. */
+int guest_real_path(struct guest *g, const char *path, struct deadline d,
+		    char **ret, struct err *e)
+	__attribute__((warn_unused_result));
 /* Whole small files; out's cap is the limit (ERR_LIMIT). */
 int guest_read_file(struct guest *g, const char *path, struct deadline d,
 		    struct buf *out, struct err *e)
@@ -155,5 +159,12 @@ int guest_read_file(struct guest *g, const char *path, struct deadline d,
 int guest_write_file(struct guest *g, const char *path, const void *p,
 		     size_t len, struct deadline d, struct err *e)
 	__attribute__((warn_unused_result));
+/* Of those who hold a file while they change it, one at a time goes on; the
+ * others wait, until d: ERR_TIMEOUT. */
+struct guest_hold;
+int guest_hold_file(struct guest *g, const char *path, struct deadline d,
+		    struct guest_hold **ret, struct err *e)
+	__attribute__((warn_unused_result));
+void guest_hold_free(struct guest_hold *h);
 
 #endif

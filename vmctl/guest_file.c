@@ -96,6 +96,20 @@ int guest_read_link(struct guest *g, const char *path, struct deadline d,
 	return guest_sftp_perform(&j, do_read_link, e);
 }
 
+static int do_real_path(struct guest_sftp *f, struct guest_sftp_job *j,
+			struct err *e)
+{
+	return ask_path(f, j, GUEST_WIRE_REALPATH, e);
+}
+
+int guest_real_path(struct guest *g, const char *path, struct deadline d,
+		    char **ret, struct err *e)
+{
+	struct guest_sftp_job j = {.g = g, .path = path, .d = d, .link = ret};
+
+	return guest_sftp_perform(&j, do_real_path, e);
+}
+
 /* ---- handles ---- */
 
 static int get_handle(struct guest_sftp *f, struct guest_sftp_job *j,

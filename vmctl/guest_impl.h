@@ -10,6 +10,7 @@
  *   guest_quote.c    argv as a command line (pure)
  *   guest_sftp.c     sftp connections and exchanges, on the caller's thread
  *   guest_file.c     the file operations made of them
+ *   guest_hold.c     turns of those who change a file
  *   guest_wire.c     SFTP packets, encoded and parsed (pure)
  *
  * Shapes:  struct guest is shared; its members say by whom. A guest_chan is
@@ -134,6 +135,7 @@ struct guest {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t cond; /* a waiter was answered */
+	pthread_cond_t released; /* a file is held no more */
 	/* lock */
 	char *address;
 	unsigned port;
@@ -142,6 +144,7 @@ struct guest {
 	struct guest_chan *incoming;
 	struct guest_waiter *waiters;
 	struct guest_sftp *sftp; /* connected and idle, or NULL */
+	struct guest_hold *holds; /* files that calls change now */
 	/* thread */
 	struct guest_session *sessions;
 	struct guest_chan *chans;

@@ -160,14 +160,21 @@ int op_vm_write(struct call *c, const json_t *args, json_t **ret_result,
 	const json_t *content = json_object_get(args, "content");
 	const char *path = guest_path(args);
 	size_t len = json_string_length(content);
+	struct guest_hold *hold;
 	struct guest *g;
+	int rc;
 
-	if (find_guest(c, args, &g, e) < 0 || call_check(c, e) < 0 ||
-	    guest_write_file(g, path, json_string_value(content), len,
-			     call_deadline(c), e) < 0)
+	if (find_guest(c, args, &g, e) < 0 ||
+	    guest_hold_file(g, path, call_deadline(c), &hold, e) < 0)
 		return -1;
-	*ret_result = written_record(path, len);
-	return 0;
+	rc = call_check(c, e);
+	if (rc == 0)
+		rc = guest_write_file(g, path, json_string_value(content), len,
+				      call_deadline(c), e);
+	guest_hold_free(hold);
+	if (rc == 0)
+		*ret_result = written_record(path, len);
+	return rc;
 }
 
 static int edit(struct call *c, struct guest *g, const char *path,
@@ -200,12 +207,18 @@ int op_vm_edit(struct call *c, const json_t *args, json_t **ret_result,
 	       struct err *e)
 {
 	struct textfile_change change = {.all = false};
+	const char *path = guest_path(args);
+	struct guest_hold *hold;
 	struct guest *g;
+	int rc;
 
 	if (json_get_str(args, "old", &change.old_text, e) < 0 ||
 	    json_get_str(args, "new", &change.new_text, e) < 0 ||
 	    json_opt_bool(args, "all", &change.all, e) < 0 ||
-	    find_guest(c, args, &g, e) < 0)
+	    find_guest(c, args, &g, e) < 0 ||
+	    guest_hold_file(g, path, call_deadline(c), &hold, e) < 0)
 		return -1;
-	return edit(c, g, guest_path(args), &change, ret_result, e);
+	rc = edit(c, g, path, &change, ret_result, e);
+	guest_hold_free(hold);
+	return rc;
 }

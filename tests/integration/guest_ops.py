@@ -242,6 +242,25 @@ def edit():
     refused("no such file", "vm_edit", path="none", old="a", new="y")
 
 
+def edits_at_once_lose_nothing():
+    """Each changes a word of its own, by one of the file's two names."""
+    count = 12
+    path = HOME + "/shared.txt"
+    with open(path, "w", encoding="utf-8") as f:
+        f.writelines(f"word{i}.\n" for i in range(count))
+    os.symlink("shared.txt", HOME + "/link.txt")
+    asked = [subprocess.Popen(
+        [BUILD + "/tools/ask", "--agent", "--quiet", "vm_edit",
+         json.dumps({"vm": "demo", "path": ("link.txt", path)[i % 2],
+                     "old": f"word{i}.", "new": f"done{i}."})],
+        stdout=subprocess.DEVNULL) for i in range(count)]
+    for p in asked:
+        assert p.wait(60) == 0
+    with open(path, encoding="utf-8") as f:
+        assert f.read() == "".join(f"done{i}.\n" for i in range(count))
+    assert os.path.islink(HOME + "/link.txt")
+
+
 def a_persons_run():
     assert boxery("true").returncode == 0
     done = boxery("sh", "-c", "echo out; echo err >&2; exit 7")
@@ -264,7 +283,8 @@ def main():
     for fn in (exits_and_streams, long_output, any_bytes,
                runs_belong_to_their_vm, late_commands_end,
                a_lost_client_ends_its_command, what_is_left_in_the_background,
-               a_flood_is_bounded, write_and_read, edit, a_persons_run):
+               a_flood_is_bounded, write_and_read, edit,
+               edits_at_once_lose_nothing, a_persons_run):
         test(fn)
     print(f"{passed} passed, 0 failed")
 

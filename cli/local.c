@@ -115,14 +115,14 @@ static int run_sudo(const json_t *command, struct err *e)
 			return err_sys(e, "sudo");
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return err_set(e, ERR_DENIED,
-			       "sudo failed: nothing was set up");
+		return err_set(e, ERR_DENIED, "sudo failed");
 	return 0;
 }
 
-static void print_command(const json_t *command)
+static void print_command(const json_t *command, const char *why)
 {
-	fputs("boxery: this needs root once:\n    sudo", stderr);
+	fprintf(stderr, "boxery: %s%sthis needs root once:\n    sudo",
+		why ? why : "", why ? ", " : "");
 	for (size_t i = 0; i < json_array_size(command); i++) {
 		char word[LIMIT_PATH_LEN + 1];
 		const char *text =
@@ -134,33 +134,62 @@ static void print_command(const json_t *command)
 	fputc('\n', stderr);
 }
 
+/* 1: done, so ask the service again. 0: the person goes on without. */
+static int root_step(const struct invoke *v, const json_t *result,
+		     const json_t *command, struct err *e)
+{
+	const char *wants =
+		json_string_value(json_object_get(result, "wants_root"));
+	struct err why = {0};
+
+	print_command(command, wants);
+	if (!v->front->yes && !ask_yes())
+		return wants ? 0
+			     : err_set(e, ERR_DENIED,
+				       "not set up: run that command, then "
+				       "boxery init again");
+	if (run_sudo(command, &why) == 0)
+		return 1;
+	if (!wants) {
+		*e = why;
+		return err_wrap(e, "nothing was set up");
+	}
+	fprintf(stderr, "boxery: %s: going on without\n", err_msg(&why));
+	return 0;
+}
+
+/* The service names one command for root at a time, until it needs none. One
+ * that it names twice has not helped. */
 static int local_init(const struct invoke *v, const struct op *op,
 		      const json_t *args, int *ret_status, struct err *e)
 {
 	auto_json json_t *result = NULL;
-	const json_t *command;
+	auto_json json_t *done = NULL;
+	int again = 1;
 
 	*ret_status = 0;
-	if (invoke_op(v, op->name, args, false, &result, e) != 0)
-		return -1;
-	command = json_object_get(result, "command");
-	if (command) {
-		print_command(command);
-		if (!v->front->yes && !ask_yes())
-			return err_set(e, ERR_DENIED,
-				       "not set up: run that command, then "
-				       "boxery init again");
-		if (run_sudo(command, e) != 0)
-			return -1;
+	while (again) {
+		json_t *command;
+
 		json_decref(result);
 		result = NULL;
 		if (invoke_op(v, op->name, args, false, &result, e) != 0)
 			return -1;
+		command = json_object_get(result, "command");
+		if (!command || (done && json_equal(command, done)))
+			break;
+		again = root_step(v, result, command, e);
+		if (again < 0)
+			return -1;
+		json_decref(done);
+		done = json_incref(command);
 	}
 	if (json_object_get(result, "needs_root"))
 		return err_set(e, ERR_DENIED, "%s",
 			       json_string_value(
 				       json_object_get(result, "needs_root")));
+	json_object_del(result, "command");
+	json_object_del(result, "wants_root");
 	return invoke_print(v, op, result, e);
 }
 

@@ -7,6 +7,7 @@
 #include "vmctl/datadir.h"
 #include "vmctl/handlers.h"
 #include "vmctl/image.h"
+#include "vmctl/netread.h"
 #include "vmctl/overlay.h"
 #include "vmctl/service.h"
 #include "vmctl/sshconfig.h"
@@ -19,6 +20,7 @@
 /* what an image, its build and some machines' writes need */
 #define GOOD_SPACE_LEN ((uint64_t)10 << 30)
 #define BUILD_MS (60LL * 60 * 1000)
+#define NETREAD_MS 20000
 
 /* -- init -------------------------------------------------------------------- */
 
@@ -45,6 +47,49 @@ static json_t *describe_root(struct service *s, const struct err *why)
 			 "needs_root", err_msg(why), "command", "install",
 			 "-d", "-m", "2710", "-o", uid, "-g", gid, s->home.data,
 			 images, vms);
+}
+
+/* The same for what a host can do without: "wants_root". NULL: nothing. */
+static json_t *helper_command(void)
+{
+	autofree char *ours = netread_find_ours();
+
+	if (geteuid() == 0 || !ours)
+		return NULL;
+	switch (netread_state(ours)) {
+	case NETREAD_READY: break;
+	case NETREAD_ABSENT:
+		return json_pack("[s, s, s, s, s, s, s, s, s, s]", "install",
+				 "-D", "-m", "0750", "-o", "root", "-g",
+				 "libvirt", ours, NETREAD_PATH);
+	case NETREAD_POWERLESS:
+		return json_pack("[s, s, s]", "setcap", NETREAD_CAPS,
+				 NETREAD_PATH);
+	}
+	return NULL;
+}
+
+static void tell_isolation(json_t *result)
+{
+	json_t *command = helper_command();
+	struct netread r = {0};
+	struct err e = {0};
+
+	if (netread(deadline_in_ms(NETREAD_MS), &r, &e) == 0)
+		json_object_set_new(result, "isolation_check",
+				    json_string("the host's packet filter is "
+						"read after each start"));
+	else
+		json_object_set_new(result, "isolation_check",
+				    json_string(err_msg(&e)));
+	netread_finish(&r);
+	if (command) {
+		json_object_set_new(result, "wants_root",
+				    json_string("to see whether libvirt "
+						"applied all of a VM's "
+						"network filter"));
+		json_object_set_new(result, "command", command);
+	}
 }
 
 int op_init(struct call *c, const json_t *args, json_t **ret_result,
@@ -78,6 +123,7 @@ int op_init(struct call *c, const json_t *args, json_t **ret_result,
 		accelerated ? "KVM"
 			    : "none: guests are emulated, which is slow "
 			      "(boxery doctor says why)");
+	tell_isolation(*ret_result);
 	return 0;
 }
 
@@ -136,6 +182,23 @@ static void check_programs(json_t *rows)
 	} else {
 		say(rows, "programs", true, "all installed");
 	}
+}
+
+static void check_netread(json_t *rows)
+{
+	struct netread r = {0};
+	struct err e = {0};
+
+	if (netread(deadline_in_ms(NETREAD_MS), &r, &e))
+		say(rows, "isolation check", false, err_msg(&e));
+	else if (!r.bridge_calls_iptables)
+		say(rows, "isolation check", false,
+		    "the host's packet filter does not see bridged packets: "
+		    "sudo sysctl -w net.bridge.bridge-nf-call-iptables=1");
+	else
+		say(rows, "isolation check", true,
+		    "the host's packet filter can be read");
+	netread_finish(&r);
 }
 
 static void check_data(struct service *s, json_t *rows)
@@ -200,6 +263,7 @@ int op_doctor(struct call *c, const json_t *args, json_t **ret_result,
 	(void)e;
 	check_programs(rows);
 	s->backend->ops->doctor(s->backend, say, rows);
+	check_netread(rows);
 	check_data(s, rows);
 	check_images(s, rows);
 	*ret_result = json_pack("{s:O}", "rows", rows);

@@ -52,6 +52,13 @@ lab_home() {
 	chown "$lab_uid:$lab_uid" "$BOXERY_HOME"
 }
 
+# The helper that reads the packet filter, as `boxery init` has root do it.
+netread=/usr/local/libexec/boxery-netread
+lab_netread() {
+	install -D -m 0750 -o root -g libvirt "$bin/boxery-netread" "$netread" &&
+		setcap cap_net_admin,cap_net_raw=ep "$netread"
+}
+
 # The newest image that somebody built on this host.
 lab_find_image() {
 	local f

@@ -27,6 +27,7 @@ group=$(getent group libvirt-qemu | cut -d: -f1)
 install -d -m 2710 -o "$lab_uid" -g "$group" "$BOXERY_HOME/data" \
 	"$BOXERY_HOME/data/images" "$BOXERY_HOME/data/vms"
 must 'init' ask init
+must 'the packet filter can be read' lab_netread
 network=$(lab_network)
 before=$(virsh net-dumpxml "$network")
 check 'init again' ask init

@@ -63,7 +63,7 @@ LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt libvirt-qemu xcb 
 	xcb-xtest xcb-xfixes xcb-xkb xcb-damage xkbcommon libpng
 MAIN_boxery-mcp  := mcp/main.c
 LIBS_boxery-mcp  := mcp ops base
-LDLIBS_boxery-mcp := jansson sqlite3 libcrypto
+LDLIBS_boxery-mcp := jansson sqlite3 libcrypto libmicrohttpd
 # has capabilities, so it stands alone: libc, one file, none of our layers
 MAIN_boxery-netread := netread/main.c
 LIBS_boxery-netread :=
@@ -81,7 +81,7 @@ ldlibs_base   := jansson sqlite3 libcrypto
 ldlibs_ops    := $(ldlibs_base)
 ldlibs_grants := $(ldlibs_base)
 ldlibs_cli    := $(ldlibs_base)
-ldlibs_mcp    := $(ldlibs_base)
+ldlibs_mcp    := $(ldlibs_base) libmicrohttpd
 ldlibs_desktop := $(ldlibs_base) xcb xcb-xtest xcb-xfixes xcb-xkb \
 	xcb-damage xkbcommon libpng
 ldlibs_vmctl  := $(LDLIBS_boxery-host)
@@ -163,7 +163,7 @@ cov:
 
 # the same fuzz_*.c, driven by a plain main(): corpus replay on any compiler
 FUZZ_LIBS := $(call archive,mcp vmctl desktop grants ops base)
-FUZZ_LDLIBS = $(shell pkg-config --libs $(ldlibs_vmctl)) -lm
+FUZZ_LDLIBS = $(shell pkg-config --libs $(ldlibs_vmctl) libmicrohttpd) -lm
 define fuzz_rule
 $(O)/replay/$(1): $(O)/obj/tests/fuzz/fuzz_$(1).o $(O)/obj/tests/fuzz/replay.o $(FUZZ_LIBS)
 	@mkdir -p $$(@D)

@@ -15,17 +15,35 @@
 static const char usage[] =
 	"usage: boxery-mcp [--vm NAME]... [--copy-root DIR] [--home DIR] "
 	"[--client NAME]\n"
+	"       boxery-mcp --http [ADDR:]PORT [--public-url URL]\n"
+	"                  [--allow-user USER]... [--tls-cert FILE --tls-key "
+	"FILE]\n"
+	"                  [--vm NAME]... [--copy-root DIR] [--home DIR]\n"
 	"       boxery-mcp --help | --version\n"
 	"\n"
-	"Serves the Model Context Protocol over stdin and stdout; an MCP client "
-	"starts it.\n"
+	"Serves the Model Context Protocol over stdin and stdout, where an MCP "
+	"client\n"
+	"starts it, or over HTTP, where clients present a token (boxery mcp "
+	"token add).\n"
 	"\n"
 	"  --vm NAME        only this VM; may be given several times\n"
 	"  --copy-root DIR  where local: paths of vm_copy lie (default: the\n"
 	"                   directory it is started in)\n"
 	"  --home DIR       keep to the boxery of BOXERY_HOME=DIR\n"
 	"  --client NAME    the name of this client in the audit (default: "
-	"stdio)\n";
+	"stdio)\n"
+	"\n"
+	"  --http [ADDR:]PORT   listen there; the address is 127.0.0.1 unless "
+	"given. The\n"
+	"                       endpoint is /mcp. local: paths need --copy-root "
+	"here\n"
+	"  --public-url URL     the https://HOST that a proxy is reached at\n"
+	"  --allow-user USER    of tailscale serve: only this login, beside the "
+	"token;\n"
+	"                       may be given several times\n"
+	"  --tls-cert FILE, --tls-key FILE\n"
+	"                       PEM files; an address that is not loopback "
+	"needs them\n";
 
 static const char guide[] =
 	"boxery gives you virtual machines with a desktop to work in. They are "
@@ -59,6 +77,13 @@ void invocation_finish(struct invocation *s)
 	free(s->copy_root);
 	free(s->copy_root_refusal);
 	free(s->instructions);
+	for (unsigned i = 0; i < s->allow_user_count; i++)
+		free(s->allow_users[i]);
+	free(s->allow_users);
+	free(s->http);
+	free(s->public_url);
+	free(s->tls_cert);
+	free(s->tls_key);
 	*s = (struct invocation){0};
 }
 
@@ -78,20 +103,45 @@ static int set_client(struct invocation *s, const char *name, struct err *e)
 		return err_wrap(e, "--client");
 	free(s->client);
 	s->client = alloc_str(name);
+	s->client_given = true;
+	return 0;
+}
+
+static int add_user(struct invocation *s, const char *user, struct err *e)
+{
+	if (!*user)
+		return err_set(e, ERR_INVALID, "--allow-user needs a login");
+	s->allow_users = alloc_resize(s->allow_users, s->allow_user_count + 2,
+				      sizeof(*s->allow_users));
+	s->allow_users[s->allow_user_count++] = alloc_str(user);
+	s->allow_users[s->allow_user_count] = NULL;
 	return 0;
 }
 
 static int set_option(struct invocation *s, const char *name, const char *value,
 		      struct err *e)
 {
-	char **to = strcmp(name, "--home") == 0 ? &s->home : &s->copy_root;
+	struct {
+		const char *name;
+		char **to;
+	} texts[] = {
+		{"--home", &s->home},	      {"--copy-root", &s->copy_root},
+		{"--http", &s->http},	      {"--public-url", &s->public_url},
+		{"--tls-cert", &s->tls_cert}, {"--tls-key", &s->tls_key},
+	};
 
 	if (strcmp(name, "--vm") == 0)
 		return add_vm(s, value, e);
 	if (strcmp(name, "--client") == 0)
 		return set_client(s, value, e);
-	free(*to);
-	*to = alloc_str(value);
+	if (strcmp(name, "--allow-user") == 0)
+		return add_user(s, value, e);
+	for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
+		if (strcmp(texts[i].name, name) != 0)
+			continue;
+		free(*texts[i].to);
+		*texts[i].to = alloc_str(value);
+	}
 	return 0;
 }
 
@@ -99,8 +149,10 @@ static int set_option(struct invocation *s, const char *name, const char *value,
 static int read_option(struct invocation *s, int argc, char *const argv[],
 		       int *at, struct err *e)
 {
-	static const char *const names[] = {"--vm", "--client", "--home",
-					    "--copy-root"};
+	static const char *const names[] = {
+		"--vm",	  "--client",	  "--home",	  "--copy-root",
+		"--http", "--public-url", "--allow-user", "--tls-cert",
+		"--tls-key"};
 	const char *word = argv[*at];
 	size_t len = strcspn(word, "=");
 
@@ -118,6 +170,24 @@ static int read_option(struct invocation *s, int argc, char *const argv[],
 	}
 	return err_set(e, ERR_INVALID,
 		       "unknown option \"%s\": see boxery-mcp --help", word);
+}
+
+/* Options that would otherwise be of no effect, or of half of one. */
+static int check_together(const struct invocation *s, struct err *e)
+{
+	if (!s->http && (s->public_url || s->allow_users || s->tls_cert ||
+			 s->tls_key))
+		return err_set(e, ERR_INVALID,
+			       "--public-url, --allow-user, --tls-cert and "
+			       "--tls-key go with --http");
+	if (!s->tls_cert != !s->tls_key)
+		return err_set(e, ERR_INVALID,
+			       "--tls-cert and --tls-key go together");
+	if (s->http && s->client_given)
+		return err_set(e, ERR_INVALID,
+			       "--client: over HTTP a client is known by its "
+			       "token's name (boxery mcp token add NAME)");
+	return 0;
 }
 
 static bool holds_a_home(const char *root, const char *const *homes)
@@ -151,6 +221,13 @@ static int resolve_copy_root(struct invocation *s, const char *const *homes,
 	autofree char *given = TAKE_PTR(s->copy_root);
 	autofree char *root = realpath(given ? given : ".", NULL);
 
+	/* a client elsewhere has no business with where we were started */
+	if (s->http && !given) {
+		s->copy_root_refusal = alloc_str(
+			"copies with the computer that boxery-mcp runs on "
+			"need boxery-mcp --copy-root DIR");
+		return 0;
+	}
 	if (!root && given)
 		return err_sys(e, "--copy-root %s", given);
 	if (!root) {
@@ -168,15 +245,15 @@ static int resolve_copy_root(struct invocation *s, const char *const *homes,
 	return 0;
 }
 
-static char *make_instructions(const struct invocation *s)
+char *invocation_instructions(const char *const *vms)
 {
 	char *text = alloc_str(guide);
 
-	for (unsigned i = 0; i < s->vm_count; i++) {
+	for (size_t i = 0; vms && vms[i]; i++) {
 		char *longer = alloc_printf(
 			"%s%s%s%s", text,
 			i == 0 ? "\nThis server is for these VMs only: " : ", ",
-			s->vms[i], i + 1 == s->vm_count ? "." : "");
+			vms[i], vms[i + 1] ? "" : ".");
 
 		free(text);
 		text = longer;
@@ -198,9 +275,12 @@ int invocation_parse(int argc, char *const argv[], const char *const *homes,
 		else if (read_option(&s, argc, argv, &i, e) != 0)
 			goto fail;
 	}
-	if (!s.help && !s.version && resolve_copy_root(&s, homes, e) != 0)
+	if (!s.help && !s.version &&
+	    (check_together(&s, e) != 0 ||
+	     resolve_copy_root(&s, homes, e) != 0))
 		goto fail;
-	s.instructions = make_instructions(&s);
+	s.instructions =
+		invocation_instructions((const char *const *)s.vms);
 	*ret = s;
 	return 0;
 fail:

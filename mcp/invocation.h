@@ -17,11 +17,18 @@ struct invocation {
 	bool help, version;
 	char *home;   /* --home, or NULL */
 	char *client; /* --client: who this is to the service */
+	bool client_given;
 	char **vms;   /* --vm, NULL-terminated; NULL: all */
 	unsigned vm_count;
 	char *copy_root;
 	char *copy_root_refusal;
 	char *instructions; /* for the client's model */
+	/* with --http: */
+	char *http;	  /* the address as it was given, or NULL: stdio */
+	char *public_url; /* or NULL */
+	char **allow_users; /* NULL-terminated; NULL: all */
+	unsigned allow_user_count;
+	char *tls_cert, *tls_key; /* files, both or neither */
 };
 
 /*
@@ -34,5 +41,7 @@ int invocation_parse(int argc, char *const argv[], const char *const *homes,
 	__attribute__((warn_unused_result));
 void invocation_finish(struct invocation *s);
 const char *invocation_usage(void);
+/* What a model is told first, by a server for these VMs (NULL: all). free() */
+char *invocation_instructions(const char *const *vms);
 
 #endif

@@ -1,14 +1,19 @@
 /*
- * boxery-mcp: one client's server, over stdio. It holds nothing that matters:
- * clients start several and kill them at will, so all state is the service's,
- * and the service is asked for nothing until the first tool is called.
+ * boxery-mcp: one client's server over stdio, or that of several over HTTP. It
+ * holds nothing that matters: clients start several and kill them at will, so
+ * all state is the service's, and the service is asked for nothing until the
+ * first tool is called.
  */
 #include "base/fd.h"
 #include "base/home.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "mcp/auth.h"
+#include "mcp/http.h"
 #include "mcp/invocation.h"
 #include "mcp/stdio.h"
+#include "ops/mcptoken.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -63,28 +68,30 @@ static int parse(int argc, char *argv[], struct invocation *ret, struct err *e)
 	return invocation_parse(argc, argv, homes, ret, e);
 }
 
-static int serve(const struct invocation *s, struct err *e)
+/*
+ * Threads that still wait for the service use all that was set up here. What
+ * they wait for goes on without us; exit handlers must not run under them.
+ */
+static void leave_running(void)
 {
-	static struct home home;
+	_exit(0);
+}
+
+static int serve_stdio(const struct invocation *s, const struct home *home,
+		       const struct protocol_server *server, struct err *e)
+{
 	static struct client_opts opts;
 	static struct tools tools;
-	struct protocol_server server = {
-		.name = "boxery",
-		.title = "boxery: virtual machines with a desktop",
-		.version = version_string(),
-		.instructions = s->instructions,
-	};
 	struct toolset set;
 	struct stdio_opts stdio = {.in_fd = STDIN_FILENO,
 				   .out_fd = STDOUT_FILENO,
-				   .server = &server,
+				   .stop_fd = stop_fd,
+				   .server = server,
 				   .tools = &set};
 	bool idle;
 
-	if (home_init(&home, s->home, e) != 0 || catch_signals(e) != 0)
-		return -1;
 	opts = (struct client_opts){
-		.home = &home,
+		.home = home,
 		.name = s->client,
 		.agent = true,
 		.vms = (const char *const *)s->vms,
@@ -94,18 +101,128 @@ static int serve(const struct invocation *s, struct err *e)
 	tools.copy_root_refusal = s->copy_root_refusal;
 	tools_init(&tools);
 	set = tools_set(&tools);
-	stdio.stop_fd = stop_fd;
 	if (stdio_run(&stdio, &idle, e) != 0)
 		return -1;
-	/* Threads that still wait for the service use all of the above. What
-	 * they wait for goes on without us; exit handlers must not run under
-	 * them. */
 	if (!idle || !links_are_idle(tools.links))
-		_exit(0);
+		leave_running();
 	links_free(tools.links);
 	tools_finish(&tools);
-	home_finish(&home);
 	return 0;
+}
+
+/* -- over HTTP ------------------------------------------------------------- */
+
+static int open_listener(const struct invocation *s,
+			 struct httphead_address *ret, struct err *e)
+{
+	if (httphead_address(s->http, ret, e) != 0)
+		return err_wrap(e, "--http");
+	if (!ret->is_loopback && !s->tls_cert)
+		return err_set(e, ERR_INVALID,
+			       "--http %s: on this address others see the "
+			       "token, and with it have every VM. Listen on "
+			       "127.0.0.1, behind tailscale serve or ssh -L, "
+			       "or give --tls-cert and --tls-key",
+			       s->http);
+	return http_listen(ret, e);
+}
+
+static int set_names(const struct invocation *s,
+		     const struct httphead_address *a,
+		     struct httphead_names *ret, struct err *e)
+{
+	char *origin, *host;
+
+	ret->listening = a->text;
+	if (!s->public_url)
+		return 0;
+	if (httphead_public_url(s->public_url, &origin, &host, e) != 0)
+		return -1;
+	ret->public_origin = origin;
+	ret->public_host = host;
+	return 0;
+}
+
+static int make_first_token(const struct home *home, struct err *e)
+{
+	char *path;
+
+	if (mcptoken_first(home, &path, e) != 0)
+		return -1;
+	if (path)
+		fprintf(stderr, "boxery-mcp: a first token is in %s\n", path);
+	free(path);
+	return 0;
+}
+
+static void say_where(const struct invocation *s,
+		      const struct httphead_address *a)
+{
+	fprintf(stderr, "boxery-mcp: serving %s://%s/mcp\n",
+		s->tls_cert ? "https" : "http", a->text);
+	if (!a->is_loopback)
+		fprintf(stderr,
+			"boxery-mcp: whoever reaches this address and has a "
+			"token has its VMs\n");
+}
+
+/* What it makes is left to the end of the process, which is near. */
+static int serve_http(const struct invocation *s, const struct home *home,
+		      const struct protocol_server *server, struct err *e)
+{
+	static struct httphead_address address;
+	struct auth_opts ao = {
+		.home = home,
+		.server = server,
+		.vms = (const char *const *)s->vms,
+		.copy_root = s->copy_root,
+		.copy_root_refusal = s->copy_root_refusal,
+	};
+	struct http_opts o = {
+		.stop_fd = stop_fd,
+		.allow_users = (const char *const *)s->allow_users,
+		.tls_cert = s->tls_cert,
+		.tls_key = s->tls_key,
+		.session_idle_ms = LIMIT_HTTP_SESSION_IDLE_MS,
+	};
+	bool idle;
+
+	o.listen_fd = open_listener(s, &address, e);
+	if (o.listen_fd < 0)
+		return -1;
+	o.is_v6 = address.addr.ss_family == AF_INET6;
+	if (set_names(s, &address, &o.names, e) != 0 ||
+	    make_first_token(home, e) != 0 || auth_new(&ao, &o.auth, e) != 0)
+		return -1;
+	say_where(s, &address);
+	if (http_run(&o, &idle, e) != 0)
+		return -1;
+	auth_record(o.auth);
+	if (!idle || !auth_free(o.auth))
+		leave_running();
+	free((char *)(uintptr_t)o.names.public_origin);
+	free((char *)(uintptr_t)o.names.public_host);
+	return 0;
+}
+
+static int serve(const struct invocation *s, struct err *e)
+{
+	static struct home home;
+	static struct protocol_server server = {
+		.name = "boxery",
+		.title = "boxery: virtual machines with a desktop",
+	};
+	int rc;
+
+	server.version = version_string();
+	server.instructions = s->instructions;
+	if (home_init(&home, s->home, e) != 0 || catch_signals(e) != 0)
+		return -1;
+	rc = s->http ? serve_http(s, &home, &server, e)
+		     : serve_stdio(s, &home, &server, e);
+	if (rc == 0)
+		home_finish(&home);
+	return rc;
 }
 
 int main(int argc, char *argv[])

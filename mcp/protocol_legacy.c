@@ -7,6 +7,15 @@
 static const char *const versions[] = {"2025-11-25", "2025-06-18", "2025-03-26",
 				       "2024-11-05"};
 
+bool protocol_legacy_speaks(const char *version)
+{
+	for (size_t i = 0; i < ARRAY_COUNT(versions); i++) {
+		if (strcmp(versions[i], version) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The client's version when we speak it, else our newest: it may then leave. */
 static const char *negotiate(const char *asked)
 {

@@ -17,6 +17,9 @@ struct protocol_legacy {
 	const char *version; /* static; NULL before initialize */
 };
 
+/* Is it one of these revisions? */
+bool protocol_legacy_speaks(const char *version);
+
 int protocol_legacy_read(struct protocol_legacy *state,
 			 const struct protocol_server *server,
 			 const struct jsonrpc_msg *m, struct ask *ret,

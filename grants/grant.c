@@ -284,7 +284,7 @@ char *grant_detail(const struct grant *g)
 {
 	if (g->read_only)
 		return alloc_printf("%s%s", g->name,
-				    g->name[0] ? READ_ONLY : READ_ONLY + 1);
+				    g->name[0] ? READ_ONLY : &READ_ONLY[1]);
 	if (g->target)
 		return alloc_printf("%s" ARROW "%s", g->name, g->target);
 	return alloc_str(g->name);

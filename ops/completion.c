@@ -111,7 +111,7 @@ static bool begins_family(unsigned i, size_t len)
 static bool next_family(unsigned i, size_t *len)
 {
 	const char *verb = op_table[i].verb;
-	const char *space = verb;
+	const char *space;
 
 	while (verb && (space = strchr(verb + *len + (*len > 0), ' '))) {
 		*len = (size_t)(space - verb);
@@ -143,7 +143,7 @@ static void add_next_words(struct buf *out, unsigned i, size_t len)
 		const char *word;
 		size_t n;
 
-		if (!other || strncmp(other, verb, len + 1) != 0)
+		if (!verb || !other || strncmp(other, verb, len + 1) != 0)
 			continue;
 		word = other + len + 1;
 		n = strcspn(word, " ");

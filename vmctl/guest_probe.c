@@ -62,7 +62,7 @@ int guest_probe_key(const struct guest_probe *p, struct deadline d,
 	ssh = guest_dial_ssh(p->name, USER, fd, e);
 	if (!ssh)
 		return -1;
-	fd = -1;
+	(void)TAKE_FD(fd);
 	rc = exchange(p, ssh, d, e);
 	if (rc == 0) {
 		key = guest_dial_key(ssh);

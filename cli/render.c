@@ -92,6 +92,7 @@ static void put_cell(char *cell, const char *key, const json_t *v)
 struct column {
 	char key[64];
 	size_t width;
+	bool optional; /* left out when no row has it */
 };
 
 static size_t split_columns(const char *keys, struct column *cols)
@@ -101,8 +102,9 @@ static size_t split_columns(const char *keys, struct column *cols)
 	while (*keys && count < COLUMNS_MAX) {
 		size_t len = strcspn(keys, ",");
 
+		cols[count].optional = len > 0 && keys[len - 1] == '?';
 		snprintf(cols[count].key, sizeof(cols[count].key), "%.*s",
-			 (int)len, keys);
+			 (int)len - cols[count].optional, keys);
 		cols[count].width = strlen(cols[count].key);
 		count++;
 		keys += len;
@@ -141,11 +143,32 @@ static int add_heading(struct buf *out, const struct column *cols, size_t count,
 	return 0;
 }
 
+static bool is_anywhere(const json_t *rows, const char *key)
+{
+	for (size_t r = 0; r < json_array_size(rows); r++) {
+		if (json_object_get(json_array_get(rows, r), key))
+			return true;
+	}
+	return false;
+}
+
+static size_t drop_absent(struct column *cols, size_t count, const json_t *rows)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!cols[i].optional || is_anywhere(rows, cols[i].key))
+			cols[kept++] = cols[i];
+	}
+	return kept;
+}
+
 static int render_table(struct buf *out, const char *keys, const json_t *rows,
 			struct err *e)
 {
 	struct column cols[COLUMNS_MAX];
-	size_t count = split_columns(keys, cols);
+	size_t count =
+		drop_absent(cols, split_columns(keys, cols), rows);
 	char cell[CELL_SIZE];
 
 	for (size_t r = 0; r < json_array_size(rows); r++) {

@@ -111,7 +111,9 @@ struct op {
 	/* What a person is told of the result, "{name} is {state}": each {key}
 	 * stands for its value. NULL: the whole record */
 	const char *brief;
-	const char *columns;	/* OP_RESULT_TABLE: keys in order, "name,state" */
+	/* OP_RESULT_TABLE: keys in order, "name,state"; one with a question
+	 * mark ("why?") is shown when a row has it */
+	const char *columns;
 	/* Keys of the result whose text, or array of texts, a guest wrote,
 	 * "stdout,stderr": shown to an agent as data that may lie. NULL: none */
 	const char *guest_text;

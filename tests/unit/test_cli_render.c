@@ -7,7 +7,8 @@
 
 static const struct op table = {.name = "t",
 				.result = OP_RESULT_TABLE,
-				.columns = "name,state,disk_bytes,last_seen"};
+				.columns = "name,state,disk_bytes,last_seen,"
+					   "why?"};
 static const struct op record = {.name = "r", .result = OP_RESULT_OBJECT};
 
 static const struct op brief = {.name = "b",
@@ -26,6 +27,11 @@ static const struct {
 	 "NAME       STATE    DISK BYTES  LAST SEEN\n"
 	 "a          running  1.5 KiB     -\n"
 	 "long-name  -        5 bytes     -\n"},
+	{&table,
+	 "{\"rows\":[{\"name\":\"a\",\"why\":\"dull\"},{\"name\":\"b\"}]}",
+	 "NAME  STATE  DISK BYTES  LAST SEEN  WHY\n"
+	 "a     -      -           -          dull\n"
+	 "b     -      -           -          -\n"},
 	/* a guest's words: nothing a terminal would act upon, no second line */
 	{&table,
 	 "{\"rows\":[{\"name\":\"\\u001b[2Jx\\ny\",\"state\":\"\\u202ez\"}]}",

@@ -42,6 +42,7 @@
 static const char *const buttons[] = {"left", "middle", "right", "back",
 				      "forward", NULL};
 static const char *const shapes[] = {"small", "standard", "large", NULL};
+static const char *const networks[] = {"nat", "none", NULL};
 static const char *const directions[] = {"up", "down", "left", "right", NULL};
 
 static const struct op_param no_params[] = {END};
@@ -72,6 +73,12 @@ static const struct op_param new_params[] = {
 	 .def = "\"standard\"",
 	 .help = "Size: small (1 CPU, 1 GiB, 8 GiB disk), standard (2 CPUs, "
 		 "2 GiB, 16 GiB disk) or large (4 CPUs, 8 GiB, 64 GiB disk)"},
+	{.name = "network",
+	 .type = OP_ENUM,
+	 .choices = networks,
+	 .def = "\"nat\"",
+	 .help = "What it may reach: nat (the internet; no host, no private "
+		 "network, no other VM) or none"},
 	{.name = "cpus",
 	 .type = OP_INT,
 	 .flags = OP_CLI_ONLY,
@@ -437,9 +444,9 @@ const struct op op_table[] = {
 	 .description =
 		 "Lists every VM with its state (running, off, creating, "
 		 "crashed, disk-full, broken), address, shape and who made "
-		 "it.",
+		 "it; isolation is shown where it is not on.",
 	 .params = no_params,
-	 .columns = "name,state,address,shape,image,owner"},
+	 .columns = "name,state,address,shape,image,owner,isolation?"},
 	{.name = "vm_info",
 	 .verb = "info",
 	 .kind = OP_CALL,
@@ -447,7 +454,8 @@ const struct op op_table[] = {
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Show all that is known of a VM",
 	 .description = "Returns one VM's record: state, size, image and its "
-			"layers, network, host key, console log.",
+			"layers, network and its isolation, host key, console "
+			"log.",
 	 .params = vm_params},
 	{.name = "vm_new",
 	 .verb = "new",
@@ -668,8 +676,11 @@ const struct op op_table[] = {
 	 .flags = OP_CHANGES | OP_PERSON | OP_IDEMPOTENT,
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Set this host up: folders, libvirt connection, network",
-	 .description = "Makes boxery's folders and its network in libvirt. "
-			"May be run again at any time.",
+	 .description =
+		 "Makes boxery's folders, sees to libvirt's network default "
+		 "and defines the filters that isolate VMs. May be run again "
+		 "at any time; VMs that are there get what is new at their "
+		 "next boot.",
 	 .params = no_params},
 	{.name = "doctor",
 	 .verb = "doctor",

@@ -3,14 +3,15 @@
  * boxery-INSTANCE-NAME; the definition is written anew before each boot, so
  * it is a projection of our records and never the truth about anything but
  * "does it run". One connection is shared and made again when the daemon was
- * restarted. Nothing here is kept in memory between calls.
+ * restarted; it asks every few seconds whether the other end still lives, so a
+ * daemon that hangs fails calls instead of holding them. Nothing here is kept
+ * in memory between calls.
  */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "vmctl/backend_libvirt_impl.h"
 #include "vmctl/datadir.h"
 #include "vmctl/domain.h"
-#include "vmctl/subnet.h"
 
 #include <libvirt/virterror.h>
 #include <stdio.h>
@@ -20,6 +21,9 @@
 #define POLL_MS 300
 /* a guest that is still booting does not hear the power button */
 #define ACPI_AGAIN_MS 10000
+/* a daemon that answers nothing for so long is as good as gone */
+#define KEEPALIVE_S 5
+#define KEEPALIVE_COUNT 4
 
 struct backend_libvirt *bl_of(struct backend *b)
 {
@@ -40,6 +44,8 @@ static enum err_code code_of(int code, const char *text)
 		return ERR_NOSPACE;
 	if (code == VIR_ERR_NO_DOMAIN || code == VIR_ERR_NO_NETWORK)
 		return ERR_NOT_FOUND;
+	if (code == VIR_ERR_ACCESS_DENIED || code == VIR_ERR_OPERATION_DENIED)
+		return ERR_DENIED;
 	if (code == VIR_ERR_DOM_EXIST || code == VIR_ERR_NETWORK_EXIST)
 		return ERR_EXISTS;
 	if (code == VIR_ERR_OPERATION_INVALID)
@@ -87,13 +93,55 @@ static int fail_connect(struct err *e)
 
 /* -- the connection ---------------------------------------------------------- */
 
-/* Asked with a call: without an event loop, virConnectIsAlive() does not
- * notice that the daemon was restarted. */
+/* Asked with a call: virConnectIsAlive() may not have noticed yet that the
+ * daemon was restarted. */
 static bool alive(virConnectPtr c)
 {
 	unsigned long version;
 
 	return virConnectGetLibVersion(c, &version) == 0;
+}
+
+static void tell_lost(struct backend_libvirt *l)
+{
+	log_warn("the connection to libvirt broke");
+	pthread_mutex_lock(&l->lost_lock);
+	if (l->lost)
+		l->lost(l->lost_ctx);
+	pthread_mutex_unlock(&l->lost_lock);
+}
+
+static void on_close(virConnectPtr c, int reason, void *ctx)
+{
+	(void)c;
+	if (reason != VIR_CONNECT_CLOSE_REASON_CLIENT)
+		tell_lost(ctx);
+}
+
+static void close_connection(struct backend_libvirt *l)
+{
+	if (!l->conn)
+		return;
+	virConnectUnregisterCloseCallback(l->conn, on_close);
+	virConnectClose(l->conn);
+	l->conn = NULL;
+}
+
+static int open_connection(struct backend_libvirt *l, struct err *e)
+{
+	if (!l->loops) {
+		if (bl_loop_start(e))
+			return -1;
+		l->loops = true;
+	}
+	l->conn = virConnectOpen(BL_URI);
+	if (!l->conn)
+		return fail_connect(e);
+	if (virConnectSetKeepAlive(l->conn, KEEPALIVE_S, KEEPALIVE_COUNT) < 0 ||
+	    virConnectRegisterCloseCallback(l->conn, on_close, l, NULL) < 0)
+		log_warn("libvirt's connection is not looked after: %s",
+			 virGetLastErrorMessage());
+	return 0;
 }
 
 virConnectPtr bl_connect(struct backend_libvirt *l, struct err *e)
@@ -102,17 +150,24 @@ virConnectPtr bl_connect(struct backend_libvirt *l, struct err *e)
 
 	pthread_mutex_lock(&l->lock);
 	if (l->conn && !alive(l->conn)) {
-		virConnectClose(l->conn);
-		l->conn = NULL;
+		close_connection(l);
+		tell_lost(l);
 	}
-	if (!l->conn)
-		l->conn = virConnectOpen(BL_URI);
-	if (l->conn && virConnectRef(l->conn) == 0)
+	if ((l->conn || open_connection(l, e) == 0) &&
+	    virConnectRef(l->conn) == 0)
 		c = l->conn;
 	pthread_mutex_unlock(&l->lock);
-	if (!c)
-		(void)!fail_connect(e);
 	return c;
+}
+
+static void bl_on_lost(struct backend *b, void (*lost)(void *ctx), void *ctx)
+{
+	struct backend_libvirt *l = bl_of(b);
+
+	pthread_mutex_lock(&l->lost_lock);
+	l->lost = lost;
+	l->lost_ctx = ctx;
+	pthread_mutex_unlock(&l->lost_lock);
 }
 
 /* The domain, or NULL: with *ret_absent when libvirt does not know it. */
@@ -242,57 +297,75 @@ static int bl_list(struct backend *b,
 
 /* -- definition -------------------------------------------------------------- */
 
-static int bl_define(struct backend *b, const struct machine_spec *s,
-		     struct err *e)
+static int define_xml(virConnectPtr c, const struct machine_spec *s,
+		      const struct domain_host *host, struct err *e)
 {
-	struct backend_libvirt *l = bl_of(b);
-	struct domain_host host = {.instance = l->home->instance,
-				   .network = l->network,
-				   .loader = bl_firmware()};
-	auto_conn c = bl_connect(l, e);
 	auto_domain d = NULL;
 	struct buf xml;
 	int rc;
 
-	if (!c || bl_accelerated(b, &host.kvm, e))
-		return -1;
-	if (s->uefi && !host.loader)
-		return err_set(e, ERR_NOT_FOUND,
-			       "no UEFI firmware for guests on this host: sudo "
-			       "apt-get install ovmf");
 	buf_init(&xml, XML_CAP);
-	rc = domain_xml(s, &host, &xml, e);
+	rc = domain_xml(s, host, &xml, e);
 	if (rc == 0) {
 		d = virDomainDefineXML(c, xml.data);
 		if (!d)
 			rc = bl_fail(e, "defining", s->name);
 	}
 	buf_finish(&xml);
-	if (rc)
-		return -1;
-	return bl_lease_set(l, c, s->mac, s->address, e);
+	return rc;
 }
 
-static int bl_undefine(struct backend *b, const char *name, struct err *e)
+static int bl_define(struct backend *b, const struct machine_spec *s,
+		     struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	struct domain_host host = {.instance = l->home->instance,
+				   .network = BL_NETWORK,
+				   .loader = bl_firmware()};
+	auto_conn c = bl_connect(l, e);
+	struct bl_network network;
+
+	if (!c || bl_accelerated(b, &host.kvm, e) ||
+	    bl_network_ensure(l, c, &network, e) ||
+	    (s->isolated && bl_filters_ensure(l, c, e)))
+		return -1;
+	if (s->uefi && !host.loader)
+		return err_set(e, ERR_NOT_FOUND,
+			       "no UEFI firmware for guests on this host: sudo "
+			       "apt-get install ovmf");
+	host.gateway = network.gateway;
+	return define_xml(c, s, &host, e);
+}
+
+/* The address first: while the domain is there we know its MAC. */
+static int release_addresses(struct backend_libvirt *l, virDomainPtr d,
+			     struct err *e)
+{
+	autofree char *xml = virDomainGetXMLDesc(d, VIR_DOMAIN_XML_INACTIVE);
+	char mac[SUBNET_MAC_SIZE];
+
+	if (!xml)
+		return bl_fail(e, "reading the definition of",
+			       virDomainGetName(d));
+	if (!domain_find_attr(xml, "<mac ", "address", mac, sizeof(mac)))
+		return 0;
+	return bl_release(l, virDomainGetConnect(d), mac, e);
+}
+
+static int bl_undefine(struct backend *b, const char *name, const char *mac,
+		       struct err *e)
 {
 	struct backend_libvirt *l = bl_of(b);
 	auto_conn c = bl_connect(l, e);
 	auto_domain d = NULL;
-	autofree char *xml = NULL;
-	char mac[32];
 	bool absent;
 
-	if (!c)
+	if (!c || (*mac && bl_release(l, c, mac, e)))
 		return -1;
 	d = look_up(l, c, name, &absent, e);
 	if (!d)
 		return absent ? 0 : -1;
-	xml = virDomainGetXMLDesc(d, VIR_DOMAIN_XML_INACTIVE);
-	if (!xml)
-		return bl_fail(e, "reading the definition of", name);
-	/* the lease first: while the domain is there we know its MAC */
-	if (domain_find_attr(xml, "<mac ", "address", mac, sizeof(mac)) &&
-	    bl_lease_remove(l, c, mac, e))
+	if (release_addresses(l, d, e))
 		return -1;
 	if (virDomainUndefineFlags(
 		    d, VIR_DOMAIN_UNDEFINE_MANAGED_SAVE |
@@ -315,28 +388,37 @@ static int clear_crashed(virDomainPtr d, const char *name, struct err *e)
 	return 0;
 }
 
-static int bl_start(struct backend *b, const char *name, struct err *e)
+/* Created paused: its port is looked at before its first instruction. */
+static int bl_boot(struct backend *b, const char *name, struct err *e)
 {
 	struct backend_libvirt *l = bl_of(b);
 	auto_conn c = bl_connect(l, e);
 	auto_domain d = c ? bl_find(l, c, name, e) : NULL;
 	enum machine_state state = MACHINE_OFF;
-	uint32_t subnet;
 
-	if (!d || get_state(d, &state, e) ||
-	    bl_network_ensure(l, c, &subnet, e))
+	if (!d || get_state(d, &state, e))
 		return -1;
-	if (state == MACHINE_RUNNING)
+	if (state == MACHINE_RUNNING || state == MACHINE_PAUSED ||
+	    state == MACHINE_NOSPACE)
 		return 0;
-	if (state == MACHINE_PAUSED || state == MACHINE_NOSPACE) {
-		if (virDomainResume(d) < 0)
-			return bl_fail(e, "going on with", name);
-		return 0;
-	}
 	if (state == MACHINE_CRASHED && clear_crashed(d, name, e))
 		return -1;
-	if (virDomainCreate(d) < 0)
+	if (virDomainCreateWithFlags(d, VIR_DOMAIN_START_PAUSED) < 0)
 		return bl_fail(e, "starting", name);
+	return 0;
+}
+
+static int bl_resume(struct backend *b, const char *name, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = c ? bl_find(l, c, name, e) : NULL;
+	enum machine_state state = MACHINE_OFF;
+
+	if (!d || get_state(d, &state, e))
+		return -1;
+	if (state != MACHINE_RUNNING && virDomainResume(d) < 0)
+		return bl_fail(e, "going on with", name);
 	return 0;
 }
 
@@ -402,37 +484,81 @@ static int bl_stop(struct backend *b, const char *name, bool force,
 	return power_off(d, name, e);
 }
 
-/* -- addresses, set-up ------------------------------------------------------- */
+/* Whoever starts a machine makes its port meanwhile. */
+static bool is_starting(virDomainPtr d)
+{
+	int state, reason;
+
+	return virDomainGetState(d, &state, &reason, 0) < 0 ||
+	       (state == VIR_DOMAIN_PAUSED &&
+		reason == VIR_DOMAIN_PAUSED_STARTING_UP);
+}
+
+static int bl_port(struct backend *b, const char *name,
+		   struct machine_port *ret, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	struct machine_port port = {.id = 0};
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = NULL;
+	autofree char *xml = NULL;
+	unsigned id;
+	bool absent;
+
+	if (!c)
+		return -1;
+	d = look_up(l, c, name, &absent, e);
+	if (!d && !absent)
+		return -1;
+	id = d ? virDomainGetID(d) : 0;
+	if (d && id != (unsigned)-1 && !is_starting(d)) {
+		xml = virDomainGetXMLDesc(d, 0);
+		if (!xml)
+			return bl_fail(e, "reading the definition of", name);
+		if (bl_port_read(c, xml, &port, e))
+			return -1;
+		port.id = (int)id;
+	}
+	*ret = port;
+	return 0;
+}
+
+static int bl_cut(struct backend *b, const char *name, int id, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = NULL;
+	bool absent;
+
+	if (!c)
+		return -1;
+	d = look_up(l, c, name, &absent, e);
+	if (!d)
+		return absent ? 0 : -1;
+	return (int)virDomainGetID(d) == id ? power_off(d, name, e) : 0;
+}
+
+/* -- set-up ------------------------------------------------------------------ */
 
 static int bl_init(struct backend *b, struct err *e)
 {
 	struct backend_libvirt *l = bl_of(b);
 	auto_conn c = bl_connect(l, e);
-	uint32_t subnet;
 
-	return c ? bl_network_ensure(l, c, &subnet, e) : -1;
-}
-
-static int bl_pick_address(struct backend *b, const char *wanted,
-			   bool (*taken)(void *ctx, const char *address),
-			   void *ctx, char ret_address[16], struct err *e)
-{
-	struct backend_libvirt *l = bl_of(b);
-	auto_conn c = bl_connect(l, e);
-	uint32_t subnet;
-
-	if (!c || bl_network_ensure(l, c, &subnet, e))
+	if (!c || bl_network_init(l, c, e))
 		return -1;
-	return subnet_pick(subnet, wanted, taken, ctx, ret_address, e);
+	return bl_filters_ensure(l, c, e);
 }
 
 static void bl_free(struct backend *b)
 {
 	struct backend_libvirt *l = bl_of(b);
 
-	if (l->conn)
-		virConnectClose(l->conn);
+	close_connection(l);
+	if (l->loops)
+		bl_loop_stop();
 	pthread_mutex_destroy(&l->lock);
+	pthread_mutex_destroy(&l->lost_lock);
 	pthread_mutex_destroy(&l->network_lock);
 	free(l);
 }
@@ -440,17 +566,22 @@ static void bl_free(struct backend *b)
 static const struct backend_ops libvirt_ops = {
 	.name = "libvirt",
 	.init = bl_init,
+	.retire = bl_retire,
 	.doctor = bl_doctor,
 	.qemu_user = bl_qemu_user,
 	.accelerated = bl_accelerated,
 	.define = bl_define,
-	.start = bl_start,
+	.boot = bl_boot,
+	.resume = bl_resume,
 	.stop = bl_stop,
+	.cut = bl_cut,
 	.undefine = bl_undefine,
 	.state = bl_state,
 	.list = bl_list,
-	.pick_address = bl_pick_address,
+	.reserve = bl_reserve,
+	.port = bl_port,
 	.read_host_key = bl_read_host_key,
+	.on_lost = bl_on_lost,
 	.free = bl_free,
 };
 
@@ -462,9 +593,8 @@ struct backend *backend_libvirt_new(const struct home *h)
 	virSetErrorFunc(NULL, silent);
 	l->b.ops = &libvirt_ops;
 	l->home = h;
-	snprintf(l->network, sizeof(l->network), "boxery-%s", h->instance);
-	snprintf(l->bridge, sizeof(l->bridge), "bx-%s", h->instance);
 	pthread_mutex_init(&l->lock, NULL);
+	pthread_mutex_init(&l->lost_lock, NULL);
 	pthread_mutex_init(&l->network_lock, NULL);
 	return &l->b;
 }

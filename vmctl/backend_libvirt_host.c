@@ -171,5 +171,6 @@ void bl_doctor(struct backend *b, backend_say *say, void *ctx)
 			    version % 1000);
 	say(ctx, "libvirt", true, text);
 	doctor_accel(l, say, ctx);
-	bl_network_doctor(l, c, say, ctx);
+	bl_network_doctor(c, say, ctx);
+	bl_filters_doctor(c, say, ctx);
 }

@@ -12,21 +12,26 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "vmctl/backend.h"
+#include "vmctl/subnet.h"
 
 #include <libvirt/libvirt.h>
 #include <pthread.h>
 #include <stdint.h>
 
 #define BL_URI "qemu:///system"
+/* libvirt's own: all homes' machines are on it, and other people's */
+#define BL_NETWORK "default"
 
 struct backend_libvirt {
 	struct backend b;
 	const struct home *home;
-	char network[48];
-	char bridge[16];
-	/* the connection */
+	bool loops; /* the event loop's thread runs */
+	/* the connection, and who is told that it broke */
 	pthread_mutex_t lock;
 	virConnectPtr conn;
+	pthread_mutex_t lost_lock;
+	void (*lost)(void *ctx);
+	void *lost_ctx;
 	/* one thread at a time changes the network */
 	pthread_mutex_t network_lock;
 };
@@ -46,6 +51,21 @@ static inline void bl_network_free(virNetworkPtr n)
 	if (n)
 		virNetworkFree(n);
 }
+static inline void bl_filter_free(virNWFilterPtr f)
+{
+	if (f)
+		virNWFilterFree(f);
+}
+static inline void bl_binding_free(virNWFilterBindingPtr p)
+{
+	if (p)
+		virNWFilterBindingFree(p);
+}
+CLEANUP_DEFINE(filter, virNWFilter, bl_filter_free)
+CLEANUP_DEFINE(binding, virNWFilterBinding, bl_binding_free)
+#define auto_filter __attribute__((cleanup(cleanup_filter_))) virNWFilterPtr
+#define auto_binding \
+	__attribute__((cleanup(cleanup_binding_))) virNWFilterBindingPtr
 CLEANUP_DEFINE(conn, virConnect, bl_conn_free)
 CLEANUP_DEFINE(domain, virDomain, bl_domain_free)
 CLEANUP_DEFINE(network, virNetwork, bl_network_free)
@@ -72,18 +92,47 @@ int bl_read_host_key(struct backend *b, const char *name,
 
 /* -- backend_libvirt_net.c --------------------------------------------------- */
 
-/* Defined, active and starting with the host; its /24. */
+struct bl_network {
+	struct subnet_range range; /* its address is the host's */
+	char gateway[SUBNET_ADDRESS_SIZE];
+	char bridge[16];
+};
+/* There and active; made where it is missing. */
 int bl_network_ensure(struct backend_libvirt *l, virConnectPtr c,
-		      uint32_t *ret_subnet, struct err *e)
+		      struct bl_network *ret, struct err *e)
 	__attribute__((warn_unused_result));
-int bl_lease_set(struct backend_libvirt *l, virConnectPtr c, const char *mac,
-		 const char *address, struct err *e)
+/* And starting with the host. */
+int bl_network_init(struct backend_libvirt *l, virConnectPtr c, struct err *e)
 	__attribute__((warn_unused_result));
-int bl_lease_remove(struct backend_libvirt *l, virConnectPtr c,
-		    const char *mac, struct err *e)
+int bl_network_read(virConnectPtr c, struct bl_network *ret, struct err *e)
 	__attribute__((warn_unused_result));
-void bl_network_doctor(struct backend_libvirt *l, virConnectPtr c,
-		       backend_say *say, void *ctx);
+int bl_retire(struct backend *b, struct err *e)
+	__attribute__((warn_unused_result));
+int bl_reserve(struct backend *b, const char *wanted,
+	       bool (*taken)(void *ctx, const char *address), void *ctx,
+	       struct machine_address *ret, struct err *e)
+	__attribute__((warn_unused_result));
+/* This home's entry of that MAC, if there is one. */
+int bl_release(struct backend_libvirt *l, virConnectPtr c, const char *mac,
+	       struct err *e) __attribute__((warn_unused_result));
+void bl_network_doctor(virConnectPtr c, backend_say *say, void *ctx);
+
+/* -- backend_libvirt_filter.c ------------------------------------------------ */
+
+/* Both filters are defined as ours. */
+int bl_filters_ensure(struct backend_libvirt *l, virConnectPtr c,
+		      struct err *e) __attribute__((warn_unused_result));
+/* id, and the live definition of the machine when that is not 0. */
+int bl_port_read(virConnectPtr c, const char *xml, struct machine_port *ret,
+		 struct err *e) __attribute__((warn_unused_result));
+void bl_filters_doctor(virConnectPtr c, backend_say *say, void *ctx);
+
+/* -- backend_libvirt_loop.c -------------------------------------------------- */
+
+/* libvirt's events: a connection that broke, and the questions whether its
+ * other end still lives. Started once, before the first connection. */
+int bl_loop_start(struct err *e) __attribute__((warn_unused_result));
+void bl_loop_stop(void);
 
 /* -- backend_libvirt_host.c -------------------------------------------------- */
 

@@ -139,23 +139,45 @@ static int add_disks(const struct machine_spec *s, struct buf *out,
 }
 
 /*
- * port isolated: the bridge passes nothing from one guest to another. No USB,
- * sound, screen, balloon: each is an emulated device that a guest could
- * attack, and the desktop is an X server inside the guest.
+ * The filter's parameters are given, so its rules are complete before the
+ * machine runs. port isolated, behind that: the bridge passes nothing from one
+ * guest to another.
+ */
+static int add_interface(const struct machine_spec *s,
+			 const struct domain_host *h, struct buf *out,
+			 struct err *e)
+{
+	if (add(out, e,
+		"    <interface type='network'>\n"
+		"      <mac address='%'/>\n"
+		"      <source network='%'/>\n"
+		"      <model type='virtio'/>\n",
+		s->mac, h->network))
+		return -1;
+	if (s->isolated &&
+	    add(out, e,
+		"      <filterref filter='%'>\n"
+		"        <parameter name='GATEWAY' value='%'/>\n"
+		"        <parameter name='IP' value='%'/>\n"
+		"      </filterref>\n"
+		"      <port isolated='yes'/>\n",
+		netfilter_name(s->network), h->gateway, s->address))
+		return -1;
+	return add(out, e, "    </interface>\n");
+}
+
+/*
+ * No USB, sound, screen, balloon: each is an emulated device that a guest
+ * could attack, and the desktop is an X server inside the guest.
  */
 static int add_devices(const struct machine_spec *s,
 		       const struct domain_host *h, struct buf *out,
 		       struct err *e)
 {
-	if (add(out, e, "  <devices>\n") || add_disks(s, out, e))
+	if (add(out, e, "  <devices>\n") || add_disks(s, out, e) ||
+	    add_interface(s, h, out, e))
 		return -1;
 	return add(out, e,
-		   "    <interface type='network'>\n"
-		   "      <mac address='%'/>\n"
-		   "      <source network='%'/>\n"
-		   "      <model type='virtio'/>\n"
-		   "      <port isolated='yes'/>\n"
-		   "    </interface>\n"
 		   "    <serial type='file'>\n"
 		   "      <source path='%' append='on'>" OWN_FILE "</source>\n"
 		   "      <target type='isa-serial' port='0'/>\n"
@@ -172,9 +194,13 @@ static int add_devices(const struct machine_spec *s,
 		   "    <video><model type='none'/></video>\n"
 		   "    <memballoon model='none'/>\n"
 		   "  </devices>\n",
-		   s->mac, h->network, s->console_path);
+		   s->console_path);
 }
 
+/*
+ * The guest's memory is not in a core file of QEMU's, nor merged with equal
+ * pages of others (how long a write takes would tell what they hold).
+ */
 int domain_xml(const struct machine_spec *s, const struct domain_host *h,
 	       struct buf *out, struct err *e)
 {
@@ -189,7 +215,8 @@ int domain_xml(const struct machine_spec *s, const struct domain_host *h,
 		"<domain type='%'>\n"
 		"  <name>%</name>\n"
 		"  <uuid>%</uuid>\n"
-		"  <memory unit='b'>%</memory>\n"
+		"  <memory dumpCore='off' unit='b'>%</memory>\n"
+		"  <memoryBacking><nosharepages/></memoryBacking>\n"
 		"  <vcpu>%</vcpu>\n",
 		h->kvm ? "kvm" : "qemu", name, s->uuid, memory, cpus) ||
 	    add_os(s, h, out, e) ||
@@ -213,14 +240,15 @@ int domain_network_xml(const struct domain_network *n, struct buf *out,
 	return add(out, e,
 		   "<network>\n"
 		   "  <name>%</name>\n"
-		   "  <bridge name='%' stp='off' delay='0'/>\n"
+		   "  <forward mode='nat'/>\n"
+		   "  <bridge stp='on' delay='0'/>\n"
 		   "  <ip address='%' netmask='255.255.255.0'>\n"
 		   "    <dhcp>\n"
 		   "      <range start='%' end='%'/>\n"
 		   "    </dhcp>\n"
 		   "  </ip>\n"
 		   "</network>\n",
-		   n->name, n->bridge, n->gateway, n->first, n->last);
+		   n->name, n->gateway, n->first, n->last);
 }
 
 int domain_lease_xml(const char *mac, const char *address, struct buf *out,

@@ -32,6 +32,7 @@ const char *domain_name_parse(const char *full, const char *instance);
 struct domain_host {
 	const char *instance;
 	const char *network; /* libvirt's name of it */
+	const char *gateway; /* the host's address on it */
 	const char *loader;  /* UEFI firmware, when the machine wants UEFI */
 	bool kvm;
 };
@@ -41,11 +42,10 @@ int domain_xml(const struct machine_spec *s, const struct domain_host *h,
 
 struct domain_network {
 	const char *name;
-	const char *bridge;	     /* at most 15 characters */
-	const char *gateway;	     /* the host's address */
+	const char *gateway;	  /* the host's address */
 	const char *first, *last; /* DHCP range */
 };
-/* A network without forwarding: its guests reach each other's host only. */
+/* A NAT network of a /24, as libvirt's own `default` is. */
 int domain_network_xml(const struct domain_network *n, struct buf *out,
 		       struct err *e) __attribute__((warn_unused_result));
 /* The DHCP entry that gives a machine its address. */

@@ -10,6 +10,7 @@
 #include "vmctl/conffile.h"
 #include "vmctl/datadir.h"
 #include "vmctl/hostkey.h"
+#include "vmctl/isolation.h"
 #include "vmctl/overlay.h"
 #include "vmctl/ready.h"
 #include "vmctl/runs.h"
@@ -17,7 +18,6 @@
 #include "vmctl/service.h"
 #include "vmctl/sshconfig.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -48,29 +48,6 @@ static int fill_identity(struct vm_record *v, struct err *e)
 	return 0;
 }
 
-/*
- * The MAC follows from the address: QEMU's prefix, a byte of the instance, the
- * address's last two. dnsmasq gives a fixed address away only once no other
- * MAC holds a lease on it, and the lease of a removed VM outlives it by up to
- * an hour; so the next VM at an address has to look like the one before.
- */
-static int set_mac(const struct service *s, struct vm_record *v, struct err *e)
-{
-	uint8_t digest[CRYPTO_SHA256_LEN];
-	struct in_addr a;
-	uint32_t host;
-
-	if (crypto_sha256(s->home.instance, strlen(s->home.instance), digest,
-			  e))
-		return -1;
-	if (inet_pton(AF_INET, v->address, &a) != 1)
-		return err_set(e, ERR_INTERNAL, "%s is no address", v->address);
-	host = ntohl(a.s_addr);
-	snprintf(v->mac, sizeof(v->mac), "52:54:00:%02x:%02x:%02x", digest[0],
-		 host >> 8 & 0xff, host & 0xff);
-	return 0;
-}
-
 struct asker {
 	struct registry *registry;
 	const char *name;
@@ -86,13 +63,14 @@ static bool address_taken(void *ctx, const char *address)
 static int pick_address(struct service *s, struct vm_record *v, struct err *e)
 {
 	struct asker a = {s->registry, v->name};
-	char address[16];
+	struct machine_address got;
 
-	if (s->backend->ops->pick_address(s->backend, v->address, address_taken,
-					  &a, address, e))
+	if (s->backend->ops->reserve(s->backend, v->address, address_taken, &a,
+				     &got, e))
 		return -1;
-	memcpy(v->address, address, sizeof(v->address));
-	return set_mac(s, v, e);
+	memcpy(v->address, got.address, sizeof(v->address));
+	memcpy(v->mac, got.mac, sizeof(v->mac));
+	return 0;
 }
 
 /* Inside the transaction that adds the row: nobody else picks meanwhile. */
@@ -154,7 +132,24 @@ static int make_files(struct call *c, const struct image *image,
 	return overlay_create(image->path, disk, v->disk_len, d, e);
 }
 
-static int define(struct service *s, const struct vm_record *v, struct err *e)
+/* Is it to be behind the network filter? Only that holds back one that is
+ * to reach nothing. */
+static int is_isolated(struct service *s, const struct vm_record *v, bool *ret,
+		       struct err *e)
+{
+	if (isolation_wanted(&s->home, ret, e))
+		return -1;
+	if (!*ret && v->network == NET_NONE)
+		return err_set(e, ERR_STATE,
+			       "%s is to have no network, and "
+			       "BOXERY_NET_ISOLATION=off in host.env turns off "
+			       "what sees to that",
+			       v->name);
+	return 0;
+}
+
+static int define(struct service *s, const struct vm_record *v, bool isolated,
+		  struct err *e)
 {
 	autofree char *disk = datadir_disk(&s->home, v->name);
 	autofree char *seed = datadir_seed(&s->home, v->name);
@@ -169,21 +164,68 @@ static int define(struct service *s, const struct vm_record *v, struct err *e)
 		.console_path = console,
 		.mac = v->mac,
 		.address = v->address,
+		.network = v->network,
+		.isolated = isolated,
 		.uefi = true,
 	};
 
 	return s->backend->ops->define(s->backend, &spec, e);
 }
 
+/* One that is off, or waits: its port is right before it runs (on). */
+static int power_on(struct service *s, const char *name, struct err *e)
+{
+	struct backend *b = s->backend;
+
+	if (b->ops->boot(b, name, e) || isolation_enforce(s, name, e))
+		return -1;
+	return b->ops->resume(b, name, e);
+}
+
 /* From nothing running to the moment before it is waited for. */
 static int boot(struct call *c, const struct vm_record *v, struct err *e)
 {
 	struct service *s = call_service(c);
+	bool isolated;
 
-	if (datadir_reset_console(&s->home, v->name, e) || define(s, v, e) ||
-	    sshconfig_update(&s->home, s->registry, e))
+	if (is_isolated(s, v, &isolated, e) ||
+	    datadir_reset_console(&s->home, v->name, e) ||
+	    define(s, v, isolated, e) ||
+	    sshconfig_update(&s->home, s->registry, e) ||
+	    registry_set_filtered(s->registry, v->name, isolated, e) ||
+	    registry_set_stopped(s->registry, v->name, "", e))
 		return -1;
-	return s->backend->ops->start(s->backend, v->name, e);
+	return power_on(s, v->name, e);
+}
+
+/* Somebody else, the watch, may have cut its power meanwhile. */
+static int explain_stop(struct service *s, const char *name, struct err *e)
+{
+	struct vm_record v;
+
+	if (registry_get(s->registry, name, &v, NULL))
+		return -1;
+	if (*v.stopped)
+		err_set(e, ERR_STATE,
+			"%s was stopped, its network isolation is not what it "
+			"must be: %s",
+			name, v.stopped);
+	vm_record_finish(&v);
+	return -1;
+}
+
+typedef int wait_fn(struct call *c, struct machine *m,
+		    const struct vm_record *v, struct deadline d,
+		    struct err *e);
+
+static int wait_ready(struct call *c, struct machine *m,
+		      const struct vm_record *v, wait_fn *wait, struct err *e)
+{
+	struct service *s = call_service(c);
+
+	if (wait(c, m, v, deadline_in_ms(LIMIT_BOOT_MS), e))
+		return explain_stop(s, v->name, e);
+	return isolation_enforce(s, v->name, e);
 }
 
 static void show_mode(struct call *c, const char *what)
@@ -205,8 +247,7 @@ static int make(struct call *c, struct machine *m, const struct image *image,
 	if (make_files(c, image, v, e) || call_check(c, e))
 		return -1;
 	show_mode(c, "starting");
-	if (boot(c, v, e) ||
-	    ready_wait(c, m, v, deadline_in_ms(LIMIT_BOOT_MS), e))
+	if (boot(c, v, e) || wait_ready(c, m, v, ready_wait, e))
 		return -1;
 	if (registry_set_phase(s->registry, v->name, VM_READY, e))
 		return -1;
@@ -302,10 +343,12 @@ int life_start(struct call *c, struct machine *m, struct vm_record *v,
 		return -1;
 	switch (state) {
 	case MACHINE_RUNNING:
+		if (isolation_enforce(s, v->name, e))
+			return -1;
 		break;
 	case MACHINE_PAUSED:
 	case MACHINE_NOSPACE:
-		if (b->ops->start(b, v->name, e))
+		if (power_on(s, v->name, e))
 			return -1;
 		break;
 	case MACHINE_CRASHED:
@@ -322,7 +365,24 @@ int life_start(struct call *c, struct machine *m, struct vm_record *v,
 			return -1;
 		break;
 	}
-	return ready_wait_pinning(c, m, v, deadline_in_ms(LIMIT_BOOT_MS), e);
+	return wait_ready(c, m, v, ready_wait_pinning, e);
+}
+
+int life_redefine(struct service *s, struct vm_record *v, bool running,
+		  struct err *e)
+{
+	bool isolated;
+
+	if (is_isolated(s, v, &isolated, e))
+		return -1;
+	/* one that runs keeps the address that it is reached at */
+	if (!running && refresh_address(s, v, e))
+		return -1;
+	if (define(s, v, isolated, e))
+		return -1;
+	return running ? 0
+		       : registry_set_filtered(s->registry, v->name, isolated,
+					       e);
 }
 
 void life_drop_import(struct service *s, const char *image)
@@ -335,7 +395,7 @@ int life_remove(struct service *s, struct machine *m, struct err *e)
 {
 	const char *name = machine_name(m);
 	struct backend *b = s->backend;
-	struct vm_record v = {.image = ""};
+	struct vm_record v = {.mac = "", .image = ""};
 
 	if (registry_get(s->registry, name, &v, NULL) == 0)
 		vm_record_finish(&v);
@@ -343,7 +403,7 @@ int life_remove(struct service *s, struct machine *m, struct err *e)
 		return -1;
 	machine_drop(m);
 	if (b->ops->stop(b, name, true, deadline_in_ms(0), -1, e) ||
-	    b->ops->undefine(b, name, e) ||
+	    b->ops->undefine(b, name, v.mac, e) ||
 	    datadir_remove_vm(&s->home, name, e) ||
 	    hostkey_remove(&s->home, name, e) ||
 	    runs_forget(&s->home, name, e) ||

@@ -27,6 +27,10 @@ int life_create(struct call *c, struct machine *m, const struct image *image,
 /* Boots a machine that is off; goes on with one that is paused; then ready. */
 int life_start(struct call *c, struct machine *m, struct vm_record *v,
 	       struct err *e) __attribute__((warn_unused_result));
+/* The definition for its next boot, also where one was made by an older boxery
+ * and is started by others; v's address may change. */
+int life_redefine(struct service *s, struct vm_record *v, bool running,
+		  struct err *e) __attribute__((warn_unused_result));
 /* An imported image goes with the last machine that was made from it. */
 void life_drop_import(struct service *s, const char *image);
 /* All of it, row last. Needs no row. */

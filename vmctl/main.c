@@ -134,7 +134,8 @@ static int run(struct running *r, struct err *e)
 	int rc = -1;
 
 	if (signal_fd < 0 || service_open(s, e) != 0 ||
-	    audit_open(audit_path, &audit, e) != 0)
+	    audit_open(audit_path, &audit, e) != 0 ||
+	    service_watch(s, audit, e) != 0)
 		goto out;
 	opts.audit = audit;
 	opts.listen_fd = instance_listen(&s->home, e);
@@ -153,6 +154,7 @@ static int run(struct running *r, struct err *e)
 	log_info("ended");
 out:
 	serve_free(s->serve);
+	service_close(s);
 	audit_free(audit);
 	return rc;
 }

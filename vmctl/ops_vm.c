@@ -8,8 +8,8 @@
 #include "base/path.h"
 #include "vmctl/backend.h"
 #include "vmctl/datadir.h"
+#include "vmctl/describe.h"
 #include "vmctl/handlers.h"
-#include "vmctl/hostkey.h"
 #include "vmctl/image.h"
 #include "vmctl/lifecycle.h"
 #include "vmctl/machines.h"
@@ -32,12 +32,6 @@
 
 /* A record whose machine libvirt knows no record of. */
 #define STATE_ORPHAN "orphan"
-
-static const char *state_text(enum vm_phase phase, enum machine_state state)
-{
-	return phase == VM_READY ? machine_state_name(state)
-				 : vm_phase_name(phase);
-}
 
 /* -- ls ---------------------------------------------------------------------- */
 
@@ -75,20 +69,23 @@ static enum machine_state take_known(struct listing *l, const char *name)
 	return MACHINE_ABSENT;
 }
 
-static int add_row(const struct vm_record *v, void *ctx, struct err *e)
+/* The records are copied first: describing one asks libvirt. */
+static int add_rows(struct listing *l, struct err *e)
 {
-	struct listing *l = ctx;
-	enum machine_state state = take_known(l, v->name);
+	struct service *s = call_service(l->call);
+	struct vm_records all;
 
-	(void)e;
-	if (!call_may_use_vm(l->call, v->name))
-		return 0;
-	json_array_append_new(
-		l->rows,
-		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", v->name,
-			  "state", state_text(v->phase, state), "address",
-			  v->address, "shape", v->shape, "image", v->image,
-			  "owner", v->owner));
+	if (registry_copy(s->registry, &all, e))
+		return -1;
+	for (size_t i = 0; i < all.count; i++) {
+		const struct vm_record *v = &all.list[i];
+		enum machine_state state = take_known(l, v->name);
+
+		if (call_may_use_vm(l->call, v->name))
+			json_array_append_new(l->rows,
+					      describe_row(s, v, state));
+	}
+	vm_records_finish(&all);
 	return 0;
 }
 
@@ -118,7 +115,7 @@ int op_vm_list(struct call *c, const json_t *args, json_t **ret_result,
 	(void)args;
 	rc = s->backend->ops->list(s->backend, add_known, &l, e);
 	if (rc == 0)
-		rc = registry_list(s->registry, add_row, &l, e);
+		rc = add_rows(&l, e);
 	if (rc == 0) {
 		add_orphans(&l);
 		*ret_result = json_pack("{s:O}", "rows", l.rows);
@@ -129,59 +126,6 @@ int op_vm_list(struct call *c, const json_t *args, json_t **ret_result,
 }
 
 /* -- info -------------------------------------------------------------------- */
-
-static void set_text(json_t *o, const char *key, const char *text)
-{
-	json_object_set_new(o, key, json_string(text));
-}
-
-static void set_size(json_t *o, const char *key, uint64_t len)
-{
-	json_object_set_new(o, key, json_integer((json_int_t)len));
-}
-
-static void add_files(struct service *s, const struct vm_record *v, json_t *o)
-{
-	autofree char *console = datadir_console(&s->home, v->name);
-	autofree char *disk = datadir_disk(&s->home, v->name);
-	autofree char *key = NULL;
-	struct stat st;
-
-	if (stat(disk, &st) == 0)
-		set_size(o, "disk_used_bytes", (uint64_t)st.st_blocks * 512);
-	if (access(console, F_OK) == 0)
-		set_text(o, "console", console);
-	if (hostkey_read(&s->home, v->name, &key, NULL) == 0)
-		set_text(o, "host_key", key);
-}
-
-static json_t *describe(struct service *s, const struct vm_record *v,
-			enum machine_state state)
-{
-	json_t *o = json_object();
-	char created[32];
-	struct tm tm;
-
-	gmtime_r(&(time_t){v->created_s}, &tm);
-	(void)!strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	set_text(o, "name", v->name);
-	set_text(o, "state", state_text(v->phase, state));
-	set_text(o, "address", v->address);
-	set_text(o, "owner", v->owner);
-	set_text(o, "created", created);
-	set_text(o, "shape", v->shape);
-	set_size(o, "cpus", v->cpus);
-	set_size(o, "memory_bytes", v->memory_len);
-	set_size(o, "disk_bytes", v->disk_len);
-	json_object_set_new(o, "desktop", json_boolean(v->desktop));
-	set_text(o, "image", v->image);
-	json_object_set_new(o, "layers",
-			    json_parse(v->layers, strlen(v->layers), NULL));
-	set_text(o, "mac", v->mac);
-	set_text(o, "uuid", v->uuid);
-	add_files(s, v, o);
-	return o;
-}
 
 static int get_info(struct service *s, const char *name, json_t **ret,
 		    struct err *e)
@@ -194,7 +138,7 @@ static int get_info(struct service *s, const char *name, json_t **ret,
 		return -1;
 	rc = s->backend->ops->state(s->backend, name, &state, e);
 	if (rc == 0)
-		*ret = describe(s, &v, state);
+		*ret = describe_vm(s, &v, state);
 	vm_record_finish(&v);
 	return rc;
 }
@@ -279,6 +223,17 @@ static int import(struct call *c, const char *name, uint64_t disk_max_len,
 	return image_import(&s->home, &i, ret, e);
 }
 
+static int take_network(const json_t *args, struct vm_record *v, struct err *e)
+{
+	const char *name = net_mode_name(NET_NAT);
+
+	if (json_opt_str(args, "network", &name, e))
+		return -1;
+	if (!net_mode_parse(name, &v->network))
+		return err_set(e, ERR_INVALID, "network must be nat or none");
+	return 0;
+}
+
 static int choose_image(struct call *c, const json_t *args,
 			struct vm_record *v, struct image *ret, struct err *e)
 {
@@ -338,6 +293,8 @@ int op_vm_new(struct call *c, const json_t *args, json_t **ret_result,
 	rc = check_free(s, name, e);
 	if (rc == 0)
 		rc = take_sizes(s, args, &v, e);
+	if (rc == 0)
+		rc = take_network(args, &v, e);
 	if (rc == 0)
 		rc = choose_image(c, args, &v, &image, e);
 	if (rc == 0)

@@ -25,12 +25,16 @@ const char *const registry_migrations[] = {
 	" desktop INTEGER NOT NULL,"
 	" created_s INTEGER NOT NULL"
 	") STRICT",
+	"ALTER TABLE vm ADD COLUMN network TEXT NOT NULL DEFAULT 'nat';"
+	"ALTER TABLE vm ADD COLUMN filtered INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE vm ADD COLUMN stopped TEXT NOT NULL DEFAULT ''",
 	NULL,
 };
 
 #define COLUMNS                                                             \
 	"name, phase, uuid, mac, address, owner, shape, cpus, memory_len, " \
-	"disk_len, image, layers, desktop, created_s"
+	"disk_len, image, layers, desktop, created_s, network, filtered, "  \
+	"stopped"
 
 static const char *const phases[] = {
 	[VM_CREATING] = "creating",
@@ -51,7 +55,9 @@ const char *vm_phase_name(enum vm_phase p)
 void vm_record_finish(struct vm_record *r)
 {
 	free(r->layers);
+	free(r->stopped);
 	r->layers = NULL;
+	r->stopped = NULL;
 }
 
 int registry_new(struct db *db, struct registry **ret, struct err *e)
@@ -102,6 +108,12 @@ static void take_row(sqlite3_stmt *row, struct vm_record *v)
 	v->layers = alloc_str((const char *)sqlite3_column_text(row, 11));
 	v->desktop = sqlite3_column_int(row, 12);
 	v->created_s = sqlite3_column_int64(row, 13);
+	/* of a newer version's names, the one that reaches least */
+	if (!net_mode_parse((const char *)sqlite3_column_text(row, 14),
+			    &v->network))
+		v->network = NET_NONE;
+	v->filtered = sqlite3_column_int(row, 15);
+	v->stopped = alloc_str((const char *)sqlite3_column_text(row, 16));
 }
 
 struct get {
@@ -159,6 +171,37 @@ int registry_list(struct registry *r, registry_row_fn *fn, void *ctx,
 			"SELECT " COLUMNS " FROM vm ORDER BY name", "");
 }
 
+void vm_records_finish(struct vm_records *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		vm_record_finish(&r->list[i]);
+	free(r->list);
+	*r = (struct vm_records){NULL, 0};
+}
+
+static int copy_row(sqlite3_stmt *row, void *ctx, struct err *e)
+{
+	struct vm_records *r = ctx;
+
+	(void)e;
+	r->list = alloc_resize(r->list, r->count + 1, sizeof(*r->list));
+	take_row(row, &r->list[r->count++]);
+	return 0;
+}
+
+int registry_copy(struct registry *r, struct vm_records *ret, struct err *e)
+{
+	struct vm_records all = {NULL, 0};
+
+	if (db_query(r->db, copy_row, &all, e,
+		     "SELECT " COLUMNS " FROM vm ORDER BY name", "")) {
+		vm_records_finish(&all);
+		return -1;
+	}
+	*ret = all;
+	return 0;
+}
+
 static int take_count(sqlite3_stmt *row, void *ctx, struct err *e)
 {
 	(void)e;
@@ -212,11 +255,13 @@ static int add_row(struct db *db, void *ctx, struct err *e)
 		return -1;
 	return db_exec(db, e,
 		       "INSERT INTO vm (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, "
-		       "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-		       "sssssssiiissii", v->name, phases[v->phase], v->uuid,
+		       "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+		       "0, '')",
+		       "sssssssiiissiis", v->name, phases[v->phase], v->uuid,
 		       v->mac, v->address, v->owner, v->shape, (int64_t)v->cpus,
 		       (int64_t)v->memory_len, (int64_t)v->disk_len, v->image,
-		       v->layers, (int64_t)v->desktop, v->created_s);
+		       v->layers, (int64_t)v->desktop, v->created_s,
+		       net_mode_name(v->network));
 }
 
 int registry_add(struct registry *r, struct vm_record *v, unsigned max_owned,
@@ -240,6 +285,20 @@ int registry_set_address(struct registry *r, const char *name,
 	return db_exec(r->db, e,
 		       "UPDATE vm SET address = ?2, mac = ?3 WHERE name = ?1",
 		       "sss", name, address, mac);
+}
+
+int registry_set_filtered(struct registry *r, const char *name, bool filtered,
+			  struct err *e)
+{
+	return db_exec(r->db, e, "UPDATE vm SET filtered = ?2 WHERE name = ?1",
+		       "si", name, (int64_t)filtered);
+}
+
+int registry_set_stopped(struct registry *r, const char *name, const char *why,
+			 struct err *e)
+{
+	return db_exec(r->db, e, "UPDATE vm SET stopped = ?2 WHERE name = ?1",
+		       "ss", name, why);
 }
 
 int registry_remove(struct registry *r, const char *name, struct err *e)

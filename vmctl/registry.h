@@ -10,7 +10,7 @@
  *   removing  rm is working on it, or was cut off: rm finishes
  *   broken    new was cut off: rm cleans up
  *
- * Shapes:  struct vm_record is a value; vm_record_finish() frees `layers`.
+ * Shapes:  struct vm_record is a value; vm_record_finish() frees its texts.
  * Units:   bytes, seconds since the epoch.
  * Errors:  ERR_NOT_FOUND, ERR_EXISTS naming the machine; else as db.h.
  * Threads: any.
@@ -21,6 +21,7 @@
 #include "base/db.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "vmctl/netfilter.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +46,9 @@ struct vm_record {
 	char *layers;	 /* JSON: the image's layers and hashes at that time */
 	bool desktop;	 /* ready includes the X socket */
 	int64_t created_s;
+	enum net_mode network;
+	bool filtered; /* last booted behind the network filter */
+	char *stopped; /* why the service stopped it since then, or "" */
 };
 void vm_record_finish(struct vm_record *r);
 
@@ -71,11 +75,26 @@ typedef int registry_row_fn(const struct vm_record *v, void *ctx,
 			    struct err *e);
 int registry_list(struct registry *r, registry_row_fn *fn, void *ctx,
 		  struct err *e) __attribute__((warn_unused_result));
+/* A copy of all, for whoever waits for something between them. */
+struct vm_records {
+	struct vm_record *list;
+	size_t count;
+};
+int registry_copy(struct registry *r, struct vm_records *ret, struct err *e)
+	__attribute__((warn_unused_result));
+void vm_records_finish(struct vm_records *r);
 int registry_set_phase(struct registry *r, const char *name,
 		       enum vm_phase phase, struct err *e)
 	__attribute__((warn_unused_result));
 int registry_set_address(struct registry *r, const char *name,
 			 const char *address, const char *mac, struct err *e)
+	__attribute__((warn_unused_result));
+/* Is what it is or will be booted as behind the network filter? */
+int registry_set_filtered(struct registry *r, const char *name, bool filtered,
+			  struct err *e) __attribute__((warn_unused_result));
+/* why: "" once it is booted again. */
+int registry_set_stopped(struct registry *r, const char *name,
+			 const char *why, struct err *e)
 	__attribute__((warn_unused_result));
 /* Removing a row that is not there is success. */
 int registry_remove(struct registry *r, const char *name, struct err *e)

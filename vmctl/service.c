@@ -10,6 +10,7 @@
 #include "vmctl/job.h"
 #include "vmctl/lifecycle.h"
 #include "vmctl/machines.h"
+#include "vmctl/netwatch.h"
 #include "vmctl/registry.h"
 #include "vmctl/sshconfig.h"
 
@@ -77,8 +78,15 @@ int service_open(struct service *s, struct err *e)
 	return 0;
 }
 
+int service_watch(struct service *s, struct audit *audit, struct err *e)
+{
+	s->audit = audit;
+	return netwatch_new(s, &s->netwatch, e);
+}
+
 void service_close(struct service *s)
 {
+	netwatch_free(s->netwatch);
 	machines_free(s->machines);
 	if (s->backend)
 		s->backend->ops->free(s->backend);

@@ -17,6 +17,8 @@ struct machines; /* vmctl/machines.h: what is alive, per VM */
 struct jobs;	 /* vmctl/job.h */
 struct db;
 struct serve;	 /* vmctl/serve.h */
+struct audit;	 /* vmctl/audit.h */
+struct netwatch; /* vmctl/netwatch.h */
 
 struct service {
 	struct home home;
@@ -26,11 +28,17 @@ struct service {
 	struct machines *machines;
 	struct jobs *jobs;
 	struct serve *serve;
+	struct audit *audit; /* NULL: none is kept */
+	struct netwatch *netwatch;
 	char *guest_dir; /* guest/: recipe and layers; NULL: not installed */
 };
 
 /* home is set; the rest is opened. service_close() also after a failure. */
 int service_open(struct service *s, struct err *e)
+	__attribute__((warn_unused_result));
+/* From now on machines that are not isolated as they must be lose their power.
+ * audit: borrowed until service_close(). */
+int service_watch(struct service *s, struct audit *audit, struct err *e)
 	__attribute__((warn_unused_result));
 void service_close(struct service *s);
 

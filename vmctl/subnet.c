@@ -1,9 +1,11 @@
 #include "vmctl/subnet.h"
 
 #include "base/cleanup.h"
+#include "base/crypto.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +13,12 @@
 #define NET(a, b, c)                                                           \
 	(((uint32_t)(a) << 24) | ((uint32_t)(b) << 16) | ((uint32_t)(c) << 8))
 
-/* Blocks of candidates, in the order of what home networks use least. */
+/* libvirt's own choice; then in the order of what home networks use least. */
 static const struct {
 	uint32_t first;
 	unsigned count;
 } blocks[] = {
+	{NET(192, 168, 122), 1},
 	{NET(192, 168, 130), 120},
 	{NET(10, 213, 0), 250},
 	{NET(172, 27, 0), 250},
@@ -38,25 +41,12 @@ static bool is_free(uint32_t candidate, const struct subnet_range *taken,
 	return true;
 }
 
-/* FNV-1a: spreads, needs no secrecy. */
-static uint32_t hash(const char *s)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
-}
-
 int subnet_choose(const struct subnet_range *taken, size_t count,
-		  const char *hint, uint32_t *ret, struct err *e)
+		  uint32_t *ret, struct err *e)
 {
-	uint32_t start = hash(hint);
-
 	for (size_t b = 0; b < ARRAY_COUNT(blocks); b++) {
 		for (unsigned i = 0; i < blocks[b].count; i++) {
-			unsigned step = (start + i) % blocks[b].count;
-			uint32_t candidate = blocks[b].first + (step << 8);
+			uint32_t candidate = blocks[b].first + (i << 8);
 
 			if (!is_free(candidate, taken, count))
 				continue;
@@ -126,44 +116,63 @@ bool subnet_parse_range(const char *address, const char *mask,
 	return true;
 }
 
-void subnet_format(uint32_t subnet, unsigned host,
-		   char ret[SUBNET_ADDRESS_SIZE])
+void subnet_format(uint32_t address, char ret[SUBNET_ADDRESS_SIZE])
 {
-	struct in_addr a = {.s_addr = htonl(subnet | host)};
+	struct in_addr a = {.s_addr = htonl(address)};
 
 	inet_ntop(AF_INET, &a, ret, SUBNET_ADDRESS_SIZE);
 }
 
-unsigned subnet_host(uint32_t subnet, const char *address)
+/* Any of the network's, but its own, the broadcast's and the host's. */
+static bool is_guests(const struct subnet_range *net, uint32_t address)
 {
-	struct in_addr a;
+	uint32_t first = net->address & net->mask;
 
-	if (inet_pton(AF_INET, address, &a) != 1 ||
-	    (ntohl(a.s_addr) & MASK_24) != subnet)
-		return 0;
-	return ntohl(a.s_addr) & ~MASK_24;
+	return (address & net->mask) == first && address != first &&
+	       address != (first | ~net->mask) && address != net->address;
 }
 
-int subnet_pick(uint32_t subnet, const char *wanted,
+int subnet_pick(const struct subnet_range *net, const char *wanted,
 		bool (*taken)(void *ctx, const char *address), void *ctx,
 		char ret[SUBNET_ADDRESS_SIZE], struct err *e)
 {
-	unsigned host = subnet_host(subnet, wanted);
+	uint32_t first = net->address & net->mask;
+	uint32_t last = first | ~net->mask;
 	char address[SUBNET_ADDRESS_SIZE];
+	struct in_addr a;
 
-	if (host >= SUBNET_FIRST_HOST && host <= SUBNET_LAST_HOST &&
-	    !taken(ctx, wanted)) {
-		subnet_format(subnet, host, ret);
+	if (inet_pton(AF_INET, wanted, &a) == 1 &&
+	    is_guests(net, ntohl(a.s_addr)) && !taken(ctx, wanted)) {
+		subnet_format(ntohl(a.s_addr), ret);
 		return 0;
 	}
-	for (host = SUBNET_FIRST_HOST; host <= SUBNET_LAST_HOST; host++) {
-		subnet_format(subnet, host, address);
+	for (uint32_t at = first; at < last; at++) {
+		if (!is_guests(net, at))
+			continue;
+		subnet_format(at, address);
 		if (!taken(ctx, address)) {
-			subnet_format(subnet, host, ret);
+			subnet_format(at, ret);
 			return 0;
 		}
 	}
 	return err_set(e, ERR_LIMIT,
-		       "every address of boxery's network is taken: remove a "
+		       "every address of libvirt's network is taken: remove a "
 		       "VM (boxery rm)");
+}
+
+int subnet_mac(const char *instance, const char *address,
+	       char ret[SUBNET_MAC_SIZE], struct err *e)
+{
+	uint8_t digest[CRYPTO_SHA256_LEN];
+	struct in_addr a;
+	uint32_t host;
+
+	if (crypto_sha256(instance, strlen(instance), digest, e))
+		return -1;
+	if (inet_pton(AF_INET, address, &a) != 1)
+		return err_set(e, ERR_INTERNAL, "%s is no address", address);
+	host = ntohl(a.s_addr);
+	snprintf(ret, SUBNET_MAC_SIZE, "52:54:%02x:%02x:%02x:%02x", digest[0],
+		 digest[1], host >> 8 & 0xff, host & 0xff);
+	return 0;
 }

@@ -156,13 +156,15 @@ leftovers() {
 	find "$BOXERY_HOME/data/images" -name '.*' -type f
 	grep -s "^Host boxery-$1 " "$BOXERY_HOME/config/ssh_config"
 	if [ "${2:-}" != lease ]; then return 0; fi
-	virsh -q -c qemu:///system net-dumpxml "$(lab_network)" | grep '<host '
+	virsh -q -c qemu:///system net-dumpxml default |
+		grep "<host mac='$(lab_mac)"
 }
-# This home's: another's is another instance.
-lab_network() {
-	local hash
-	hash=$(realpath "$BOXERY_HOME" | tr -d '\n' | sha256sum | cut -c 1-8)
-	echo "boxery-h$hash"
+# What the MACs of this home's machines begin with.
+lab_mac() {
+	local instance
+	instance=h$(realpath "$BOXERY_HOME" | tr -d '\n' | sha256sum | cut -c 1-8)
+	printf '%s' "$instance" | sha256sum |
+		sed 's/^\(..\)\(..\).*/52:54:\1:\2:/'
 }
 
 expect_nothing() {

@@ -28,10 +28,9 @@ install -d -m 2710 -o "$lab_uid" -g "$group" "$BOXERY_HOME/data" \
 	"$BOXERY_HOME/data/images" "$BOXERY_HOME/data/vms"
 must 'init' ask init
 must 'the packet filter can be read' lab_netread
-network=$(lab_network)
-before=$(virsh net-dumpxml "$network")
+before=$(virsh net-dumpxml default)
 check 'init again' ask init
-expect 'the network stays the same' "$before" "$(virsh net-dumpxml "$network")"
+expect 'the network stays the same' "$before" "$(virsh net-dumpxml default)"
 refuse not_found 'no guest image: run boxery build-base' ask vm_new '{"vm":"demo"}'
 lab_image
 report=$(ask doctor)
@@ -228,7 +227,7 @@ rm -f "$BOXERY_HOME"/big* "$BOXERY_HOME"/.big*
 wait_for 20 'the crash shows' state_is demo crashed
 [[ $(ask vm_list) == *'"name":"demo","state":"crashed"'* ]] || bad 'ls, crashed'
 refuse state 'demo has crashed: boxery start demo' ask vm_wait '{"vm":"demo"}'
-virsh -q net-destroy "$network" && virsh -q net-undefine "$network"
+virsh -q net-destroy default && virsh -q net-undefine default
 # an upgrade under a running service: ssh's configuration still names a program
 cp "$bin/boxery-host" "$home/usr/bin/new"
 mv "$home/usr/bin/new" "$home/usr/bin/boxery-host"

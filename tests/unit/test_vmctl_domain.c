@@ -16,12 +16,15 @@ static const struct machine_spec demo = {
 	.seed_path = "/data/vms/demo.seed.img",
 	.console_path = "/data/vms/demo.console.log",
 	.mac = "52:54:00:01:02:03",
-	.address = "192.168.130.2",
+	.address = "192.168.122.2",
+	.network = NET_NAT,
+	.isolated = true,
 	.uefi = true,
 };
 static const struct domain_host kvm_host = {
 	.instance = "u1000",
-	.network = "boxery-u1000",
+	.network = "default",
+	.gateway = "192.168.122.1",
 	.loader = "/usr/share/OVMF/OVMF_CODE_4M.fd",
 	.kvm = true,
 };
@@ -31,7 +34,8 @@ static const char golden[] =
 	"<domain type='kvm'>\n"
 	"  <name>boxery-u1000-demo</name>\n"
 	"  <uuid>1aa716a5-3b87-408c-8762-301a5028dde8</uuid>\n"
-	"  <memory unit='b'>2147483648</memory>\n"
+	"  <memory dumpCore='off' unit='b'>2147483648</memory>\n"
+	"  <memoryBacking><nosharepages/></memoryBacking>\n"
 	"  <vcpu>2</vcpu>\n"
 	"  <os>\n"
 	"    <type arch='x86_64' machine='q35'>hvm</type>\n"
@@ -66,8 +70,13 @@ static const char golden[] =
 	"    </disk>\n"
 	"    <interface type='network'>\n"
 	"      <mac address='52:54:00:01:02:03'/>\n"
-	"      <source network='boxery-u1000'/>\n"
+	"      <source network='default'/>\n"
 	"      <model type='virtio'/>\n"
+	/* B02, B03, B04 */
+	"      <filterref filter='boxery-guest-isolation'>\n"
+	"        <parameter name='GATEWAY' value='192.168.122.1'/>\n"
+	"        <parameter name='IP' value='192.168.122.2'/>\n"
+	"      </filterref>\n"
 	"      <port isolated='yes'/>\n"
 	"    </interface>\n"
 	"    <serial type='file'>\n"
@@ -119,6 +128,26 @@ static void emulated(void **state)
 	buf_finish(&out);
 }
 
+static void isolation(void **state)
+{
+	struct machine_spec spec = demo;
+	struct err e = {0};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, CAP);
+	spec.network = NET_NONE;
+	assert_ok(domain_xml(&spec, &kvm_host, &out, &e), &e);
+	assert_non_null(strstr(out.data,
+			       "<filterref filter='boxery-guest-none'>"));
+	buf_reset(&out);
+	spec.isolated = false;
+	assert_ok(domain_xml(&spec, &kvm_host, &out, &e), &e);
+	assert_null(strstr(out.data, "filter"));
+	assert_null(strstr(out.data, "isolated"));
+	buf_finish(&out);
+}
+
 /* Names of folders are a person's; none of them may become XML. */
 static void escaping(void **state)
 {
@@ -143,16 +172,15 @@ static void escaping(void **state)
 
 static void network(void **state)
 {
-	const struct domain_network n = {"boxery-u0", "bx-u0", "10.1.2.1",
-					 "10.1.2.2", "10.1.2.254"};
+	const struct domain_network n = {"default", "10.1.2.1", "10.1.2.2",
+					 "10.1.2.254"};
 	struct err e = {0};
 	struct buf out;
 
 	(void)state;
 	buf_init(&out, CAP);
 	assert_ok(domain_network_xml(&n, &out, &e), &e);
-	/* no forward element: no way out */
-	assert_null(strstr(out.data, "forward"));
+	assert_non_null(strstr(out.data, "<forward mode='nat'/>"));
 	assert_non_null(strstr(out.data, "<ip address='10.1.2.1'"));
 	assert_non_null(
 		strstr(out.data, "<range start='10.1.2.2' end='10.1.2.254'/>"));
@@ -229,6 +257,7 @@ static void attributes(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(golden_text), cmocka_unit_test(emulated),
+	cmocka_unit_test(isolation),
 	cmocka_unit_test(escaping),    cmocka_unit_test(network),
 	cmocka_unit_test(names),       cmocka_unit_test(attributes),
 };

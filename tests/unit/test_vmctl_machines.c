@@ -176,10 +176,12 @@ static int stop(struct backend *b, const char *name, bool force,
 	return 0;
 }
 
-static int undefine(struct backend *b, const char *name, struct err *e)
+static int undefine(struct backend *b, const char *name, const char *mac,
+		    struct err *e)
 {
 	(void)b;
 	(void)name;
+	(void)mac;
 	(void)e;
 	return 0;
 }

@@ -116,6 +116,66 @@ static void round_trip(void **state)
 	db_close(db);
 }
 
+/* What step by step becomes of a record's network. */
+static void network(void **state)
+{
+	struct db *db = open_db();
+	struct registry *r = open_registry(db);
+	struct vm_record v = record("demo", "0:cli");
+	struct vm_records all;
+	struct err e = {0};
+	char address[] = "10.0.0.2";
+
+	(void)state;
+	v.network = NET_NONE;
+	assert_ok(registry_add(r, &v, 0, prepare, address, &e), &e);
+	vm_record_finish(&v);
+	assert_ok(registry_get(r, "demo", &v, &e), &e);
+	assert_int_equal(v.network, NET_NONE);
+	assert_false(v.filtered);
+	assert_string_equal(v.stopped, "");
+	vm_record_finish(&v);
+	assert_ok(registry_set_filtered(r, "demo", true, &e), &e);
+	assert_ok(registry_set_stopped(r, "demo", "it was open", &e), &e);
+	assert_ok(registry_copy(r, &all, &e), &e);
+	assert_int_equal(all.count, 1);
+	assert_true(all.list[0].filtered);
+	assert_string_equal(all.list[0].stopped, "it was open");
+	assert_string_equal(all.list[0].layers, "[]");
+	vm_records_finish(&all);
+	registry_free(r);
+	db_close(db);
+}
+
+/* B26: a record of the version before had no network filter. */
+static void older(void **state)
+{
+	const char *const first[] = {registry_migrations[0], NULL};
+	struct db *db = NULL;
+	struct registry *r;
+	struct vm_record v;
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(db_open(unit_path("boxery.db"), first, &db, &e), &e);
+	assert_ok(db_exec(db, &e,
+			  "INSERT INTO vm VALUES ('old', 'ready', 'u', 'm', "
+			  "'10.0.0.2', '0:cli', 'small', 1, 1, 1, 'img', '[]', "
+			  "1, 1)",
+			  ""),
+		  &e);
+	db_close(db);
+	db = open_db();
+	r = open_registry(db);
+	assert_ok(registry_get(r, "old", &v, &e), &e);
+	assert_int_equal(v.network, NET_NAT);
+	assert_false(v.filtered);
+	assert_string_equal(v.stopped, "");
+	vm_record_finish(&v);
+	registry_free(r);
+	db_close(db);
+}
+
 /* A name is taken once; what failed to be added takes none. */
 static void names(void **state)
 {
@@ -225,7 +285,9 @@ static void listing(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(round_trip),	cmocka_unit_test(names),
+	cmocka_unit_test(round_trip),	cmocka_unit_test(network),
+	cmocka_unit_test(older),
+	cmocka_unit_test(names),
 	cmocka_unit_test(agents_limit), cmocka_unit_test(restart),
 	cmocka_unit_test(listing),
 };

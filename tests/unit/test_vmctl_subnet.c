@@ -56,47 +56,44 @@ static void ranges(void **state)
 	}
 }
 
-static bool inside(uint32_t subnet, uint32_t address, uint32_t mask)
-{
-	return (subnet & mask) == (address & mask);
-}
+#define DEFAULT 0xc0a87a00 /* 192.168.122.0 */
 
 static void choosing(void **state)
 {
-	struct subnet_range all_192 = {0xc0a80000, 0xffff0000};
-	struct subnet_range everything[] = {
+	const struct subnet_range taken[] = {
+		{0xc0a87a00, 0xffffff00},
+		{0xc0a88200, 0xffffff00},
+		/* a route to one host in it takes it, too */
+		{0xc0a8834d, 0xffffffff},
+	};
+	const struct subnet_range all_192 = {0xc0a80000, 0xffff0000};
+	const struct subnet_range everything[] = {
 		{0xc0a80000, 0xffff0000},
 		{0x0a000000, 0xff000000},
 		{0xac100000, 0xfff00000},
 	};
-	struct subnet_range host_route = {0, 0xffffffff};
 	struct err e = {0};
-	uint32_t a, b, c;
+	uint32_t subnet;
 
 	(void)state;
-	assert_ok(subnet_choose(NULL, 0, "u1000", &a, &e), &e);
-	assert_true(inside(a, 0xc0a80000, 0xffff0000));
-	/* the same home always starts at the same place, another elsewhere */
-	assert_ok(subnet_choose(NULL, 0, "u1000", &b, &e), &e);
-	assert_int_equal(a, b);
-	assert_ok(subnet_choose(NULL, 0, "u1001", &c, &e), &e);
-	assert_int_not_equal(a, c);
-	/* a route to one host in it takes it, too */
-	host_route.address = a | 77;
-	assert_ok(subnet_choose(&host_route, 1, "u1000", &b, &e), &e);
-	assert_int_not_equal(a, b);
-	assert_ok(subnet_choose(&all_192, 1, "u1000", &b, &e), &e);
-	assert_true(inside(b, 0x0a000000, 0xff000000));
-	assert_fails(subnet_choose(everything, 3, "u1000", &b, &e), &e,
+	/* B01 */
+	assert_ok(subnet_choose(NULL, 0, &subnet, &e), &e);
+	assert_int_equal(subnet, DEFAULT);
+	assert_ok(subnet_choose(taken, 1, &subnet, &e), &e);
+	assert_int_equal(subnet, 0xc0a88200);
+	assert_ok(subnet_choose(taken, 3, &subnet, &e), &e);
+	assert_int_equal(subnet, 0xc0a88400);
+	assert_ok(subnet_choose(&all_192, 1, &subnet, &e), &e);
+	assert_int_equal(subnet & 0xff000000, 0x0a000000);
+	assert_fails(subnet_choose(everything, 3, &subnet, &e), &e,
 		     ERR_UNAVAILABLE, "no private /24");
 }
 
 static bool taken_below_4(void *ctx, const char *address)
 {
-	unsigned host = subnet_host(0xc0a88200, address);
-
 	(void)ctx;
-	return host < 4;
+	return strcmp(address, "192.168.122.2") == 0 ||
+	       strcmp(address, "192.168.122.3") == 0;
 }
 
 static bool all_taken(void *ctx, const char *address)
@@ -109,27 +106,53 @@ static bool all_taken(void *ctx, const char *address)
 static void picking(void **state)
 {
 	static const struct {
+		uint32_t mask;
 		const char *wanted, *got;
 	} cases[] = {
-		{"192.168.130.77", "192.168.130.77"},
-		{"192.168.130.3", "192.168.130.4"},   /* taken */
-		{"192.168.131.77", "192.168.130.4"},  /* another network's */
-		{"192.168.130.1", "192.168.130.4"},   /* the host */
-		{"192.168.130.255", "192.168.130.4"}, /* broadcast */
-		{"", "192.168.130.4"},
+		{0xffffff00, "192.168.122.77", "192.168.122.77"},
+		{0xffffff00, "192.168.122.3", "192.168.122.4"},   /* taken */
+		{0xffffff00, "192.168.131.77", "192.168.122.4"},  /* not there */
+		{0xffffff00, "192.168.122.1", "192.168.122.4"},   /* the host */
+		{0xffffff00, "192.168.122.0", "192.168.122.4"},
+		{0xffffff00, "192.168.122.255", "192.168.122.4"},
+		{0xffffff00, "", "192.168.122.4"},
+		/* other people's network may be larger or smaller */
+		{0xffff0000, "192.168.7.255", "192.168.7.255"},
+		{0xffff0000, "192.168.255.255", "192.168.0.1"},
+		{0xfffffff8, "192.168.122.8", "192.168.122.4"},
 	};
+	struct subnet_range net = {DEFAULT | 1, 0};
 	char got[SUBNET_ADDRESS_SIZE];
 	struct err e = {0};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
-		assert_ok(subnet_pick(0xc0a88200, cases[i].wanted,
-				      taken_below_4, NULL, got, &e),
+		net.mask = cases[i].mask;
+		assert_ok(subnet_pick(&net, cases[i].wanted, taken_below_4,
+				      NULL, got, &e),
 			  &e);
 		assert_string_equal(got, cases[i].got);
 	}
-	assert_fails(subnet_pick(0xc0a88200, "", all_taken, NULL, got, &e), &e,
+	assert_fails(subnet_pick(&net, "", all_taken, NULL, got, &e), &e,
 		     ERR_LIMIT, "boxery rm");
+}
+
+/* Of two homes none takes the other's entries for its own. */
+static void macs(void **state)
+{
+	char a[SUBNET_MAC_SIZE], again[SUBNET_MAC_SIZE], b[SUBNET_MAC_SIZE];
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(subnet_mac("u1000", "192.168.122.2", a, &e), &e);
+	assert_ok(subnet_mac("u1000", "192.168.122.2", again, &e), &e);
+	assert_string_equal(a, again);
+	assert_memory_equal(a, "52:54:", 6);
+	assert_string_equal(a + 12, "7a:02");
+	assert_ok(subnet_mac("u1001", "192.168.122.2", b, &e), &e);
+	assert_memory_not_equal(a, b, 11);
+	assert_fails(subnet_mac("u1000", "", a, &e), &e, ERR_INTERNAL,
+		     "no address");
 }
 
 static const struct CMUnitTest tests[] = {
@@ -137,5 +160,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(ranges),
 	cmocka_unit_test(choosing),
 	cmocka_unit_test(picking),
+	cmocka_unit_test(macs),
 };
 UNIT_MAIN(tests)

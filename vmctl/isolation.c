@@ -1,0 +1,231 @@
+#include "vmctl/isolation.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "vmctl/audit.h"
+#include "vmctl/backend.h"
+#include "vmctl/conffile.h"
+
+#include <string.h>
+
+#define SETTING "BOXERY_NET_ISOLATION"
+#define READ_MS 5000
+/* libvirt takes down a chain and builds it anew within a fraction of this */
+#define LOOKS 3
+#define BETWEEN_LOOKS_MS 700
+
+int isolation_wanted(const struct home *h, bool *ret, struct err *e)
+{
+	autofree char *path = path_join(h->config, "host.env");
+	autofree char *wish = NULL;
+
+	if (conffile_get(path, SETTING, &wish, e))
+		return -1;
+	if (wish && strcmp(wish, "on") != 0 && strcmp(wish, "off") != 0)
+		return err_set(e, ERR_INVALID, "%s: " SETTING
+			       " must be on or off", path);
+	*ret = !wish || strcmp(wish, "on") == 0;
+	return 0;
+}
+
+void isolation_read(struct isolation_chains *ret)
+{
+	*ret = (struct isolation_chains){.readable = false};
+	ret->readable = netread(deadline_in_ms(READ_MS), &ret->r, &ret->why) ==
+			0;
+}
+
+void isolation_chains_finish(struct isolation_chains *c)
+{
+	if (c->readable)
+		netread_finish(&c->r);
+	c->readable = false;
+}
+
+/* -- one look ---------------------------------------------------------------- */
+
+/* A machine without a filter: is that what it was booted as? */
+static int judge_open(struct service *s, const struct vm_record *v,
+		      struct isolation_look *ret, struct err *e)
+{
+	bool wanted;
+
+	if (v->filtered) {
+		ret->is = ISOLATION_WRONG;
+		err_set(&ret->why, ERR_STATE,
+			"its network filter is gone from its definition");
+		return 0;
+	}
+	if (isolation_wanted(&s->home, &wanted, e))
+		return -1;
+	ret->is = wanted ? ISOLATION_LATER : ISOLATION_OFF;
+	return 0;
+}
+
+static int check_said(const struct vm_record *v, const struct machine_port *p,
+		      struct err *e)
+{
+	const char *filter = netfilter_name(v->network);
+
+	if (p->count != 1)
+		return err_set(e, ERR_STATE, "it has %u network devices",
+			       p->count);
+	if (!p->on_network)
+		return err_set(e, ERR_STATE,
+			       "%s is not on the network of machines", p->dev);
+	if (strcmp(p->filter, filter) != 0)
+		return err_set(e, ERR_STATE,
+			       "%s is behind filter %s instead of %s", p->dev,
+			       p->filter, filter);
+	if (strcmp(p->mac, v->mac) != 0 || strcmp(p->address, v->address) != 0)
+		return err_set(e, ERR_STATE,
+			       "the filter of %s is for %s, %s instead of %s, "
+			       "%s",
+			       p->dev, p->mac, p->address, v->mac, v->address);
+	if (strcmp(p->gateway, p->host) != 0)
+		return err_set(e, ERR_STATE,
+			       "the filter of %s lets it reach %s, and the "
+			       "host's address is %s",
+			       p->dev, p->gateway, p->host);
+	if (!p->applied)
+		return err_set(e, ERR_STATE,
+			       "libvirt has not applied filter %s to %s as "
+			       "the machine's definition says",
+			       filter, p->dev);
+	if (!p->filter_is_ours)
+		return err_set(e, ERR_STATE,
+			       "libvirt's filter %s is not boxery's (boxery "
+			       "init defines it anew)",
+			       filter);
+	return 0;
+}
+
+static enum isolation judge(const struct vm_record *v,
+			    const struct machine_port *p,
+			    const struct isolation_chains *chains,
+			    struct err *why)
+{
+	const struct netfilter_port port = {
+		.mode = v->network,
+		.dev = p->dev,
+		.mac = v->mac,
+		.address = v->address,
+		.gateway = p->host,
+		.bridge = p->bridge,
+	};
+	struct netfilter_applied applied;
+
+	if (check_said(v, p, why))
+		return ISOLATION_WRONG;
+	if (!chains || !chains->readable) {
+		if (chains)
+			*why = chains->why;
+		return ISOLATION_UNVERIFIED;
+	}
+	applied = (struct netfilter_applied){
+		chains->r.ebtables, chains->r.iptables,
+		chains->r.bridge_calls_iptables};
+	return netfilter_check(&port, &applied, why) ? ISOLATION_WRONG
+						     : ISOLATION_ON;
+}
+
+int isolation_look(struct service *s, const struct vm_record *v,
+		   const struct isolation_chains *chains,
+		   struct isolation_look *ret, struct err *e)
+{
+	struct isolation_look look = {.is = ISOLATION_IDLE};
+	struct machine_port p;
+
+	if (s->backend->ops->port(s->backend, v->name, &p, e))
+		return -1;
+	look.id = p.id;
+	if (p.id && !*p.filter) {
+		if (judge_open(s, v, &look, e))
+			return -1;
+	} else if (p.id) {
+		look.is = judge(v, &p, chains, &look.why);
+	}
+	*ret = look;
+	return 0;
+}
+
+/* -- what follows ------------------------------------------------------------ */
+
+/* The record may be older than the machine that is looked at. */
+static int look_again(struct service *s, const char *name,
+		      struct isolation_look *ret, struct err *e)
+{
+	struct isolation_chains chains;
+	struct vm_record v;
+	int rc;
+
+	if (registry_get(s->registry, name, &v, e))
+		return -1;
+	isolation_read(&chains);
+	rc = isolation_look(s, &v, &chains, ret, e);
+	isolation_chains_finish(&chains);
+	vm_record_finish(&v);
+	return rc;
+}
+
+static int power_off(struct service *s, const char *name,
+		     const struct isolation_look *look, struct err *e)
+{
+	const struct audit_entry entry = {
+		.client = "service",
+		.op = "isolation",
+		.vm = name,
+		.job = "",
+		.outcome = ERR_STATE,
+	};
+
+	if (s->backend->ops->cut(s->backend, name, look->id, e)) {
+		log_error("%s runs on though %s: %s", name, err_msg(&look->why),
+			  err_msg(e));
+		return -1;
+	}
+	log_error("%s was stopped: %s", name, err_msg(&look->why));
+	if (registry_set_stopped(s->registry, name, err_msg(&look->why), NULL))
+		log_warn("%s: why it was stopped is not on record", name);
+	if (s->audit)
+		audit_add(s->audit, &entry);
+	return err_set(e, ERR_STATE,
+		       "%s was stopped, its network isolation is not what it "
+		       "must be: %s",
+		       name, err_msg(&look->why));
+}
+
+int isolation_enforce(struct service *s, const char *name, struct err *e)
+{
+	struct isolation_look look = {.is = ISOLATION_IDLE};
+	int id = 0;
+
+	for (int i = 0; i < LOOKS; i++) {
+		if (i > 0)
+			deadline_sleep_ms(BETWEEN_LOOKS_MS);
+		if (look_again(s, name, &look, e))
+			return -1;
+		if (look.is != ISOLATION_WRONG)
+			return 0;
+		/* another boot: what was seen before was not of this one */
+		if (id && look.id != id)
+			i = 0;
+		id = look.id;
+	}
+	return power_off(s, name, &look, e);
+}
+
+const char *isolation_text(enum isolation is)
+{
+	static const char *const texts[] = {
+		[ISOLATION_IDLE] = "on",
+		[ISOLATION_ON] = "on",
+		[ISOLATION_UNVERIFIED] = "not verified",
+		[ISOLATION_OFF] = "off",
+		[ISOLATION_LATER] = "off until it is stopped and started",
+		[ISOLATION_WRONG] = "wrong",
+	};
+
+	return texts[is];
+}

@@ -184,7 +184,8 @@ static int local_init(const struct invoke *v, const struct op *op,
 		json_decref(done);
 		done = json_incref(command);
 	}
-	if (json_object_get(result, "needs_root"))
+	if (json_object_get(result, "needs_root") &&
+	    !json_is_true(json_object_get(result, "optional")))
 		return err_set(e, ERR_DENIED, "%s",
 			       json_string_value(
 				       json_object_get(result, "needs_root")));
@@ -345,6 +346,7 @@ local_fn *local_find(const struct op *op)
 	} rows[] = {
 		{"vm_ssh", local_ssh},
 		{"init", local_init},
+		{"upgrade", local_init},
 		{"service_status", local_status},
 		{"service_stop", local_stop},
 		{"service_restart", local_restart},

@@ -36,7 +36,8 @@ bool argv_option_applies(enum argv_option_id id, const struct op *op)
 		return op && op->result == OP_RESULT_IMAGE &&
 		       !op_param_find(op, "screenshot");
 	case ARGV_YES:
-		return op && strcmp(op->name, "init") == 0;
+		return op && (strcmp(op->name, "init") == 0 ||
+			      strcmp(op->name, "upgrade") == 0);
 	case ARGV_VERSION:
 		return !op;
 	case ARGV_JSON:

@@ -682,6 +682,16 @@ const struct op op_table[] = {
 		 "at any time; VMs that are there get what is new at their "
 		 "next boot.",
 	 .params = no_params},
+	{.name = "upgrade",
+	 .verb = "upgrade",
+	 .kind = OP_JOB,
+	 .flags = OP_CHANGES | OP_PERSON | OP_IDEMPOTENT,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Bring this host and its VMs to the installed version",
+	 .description =
+		 "Does what init does, for a host that an earlier version set "
+		 "up. VMs that have to be stopped and started are named.",
+	 .params = no_params},
 	{.name = "doctor",
 	 .verb = "doctor",
 	 .kind = OP_CALL,

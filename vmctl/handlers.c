@@ -31,6 +31,7 @@ static const struct {
 	{"vm_key", op_vm_key},
 	{"vm_wait", op_vm_wait},
 	{"init", op_init},
+	{"upgrade", op_init},
 	{"doctor", op_doctor},
 	{"build_base", op_build_base},
 	{"service_status", op_service_status},

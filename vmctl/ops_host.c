@@ -1,4 +1,4 @@
-/* The host itself: set it up, say what is wrong with it, build images. */
+/* The host itself: what is wrong with it, building images. */
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -10,7 +10,6 @@
 #include "vmctl/netread.h"
 #include "vmctl/overlay.h"
 #include "vmctl/service.h"
-#include "vmctl/sshconfig.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,111 +20,6 @@
 #define GOOD_SPACE_LEN ((uint64_t)10 << 30)
 #define BUILD_MS (60LL * 60 * 1000)
 #define NETREAD_MS 20000
-
-/* -- init -------------------------------------------------------------------- */
-
-static int make_data(struct service *s, struct err *e)
-{
-	struct datadir_qemu q;
-
-	s->backend->ops->qemu_user(s->backend, &q);
-	return datadir_make(&s->home, &q, e);
-}
-
-/* What root has to do first: the front-end asks, runs it and calls again. */
-static json_t *describe_root(struct service *s, const struct err *why)
-{
-	autofree char *images = datadir_images(&s->home);
-	autofree char *vms = datadir_vms(&s->home);
-	autofree char *uid = alloc_printf("%u", (unsigned)geteuid());
-	autofree char *gid = NULL;
-	struct datadir_qemu q;
-
-	s->backend->ops->qemu_user(s->backend, &q);
-	gid = alloc_printf("%u", (unsigned)q.gid);
-	return json_pack("{s:s, s:[s, s, s, s, s, s, s, s, s, s, s]}",
-			 "needs_root", err_msg(why), "command", "install",
-			 "-d", "-m", "2710", "-o", uid, "-g", gid, s->home.data,
-			 images, vms);
-}
-
-/* The same for what a host can do without: "wants_root". NULL: nothing. */
-static json_t *helper_command(void)
-{
-	autofree char *ours = netread_find_ours();
-
-	if (geteuid() == 0 || !ours)
-		return NULL;
-	switch (netread_state(ours)) {
-	case NETREAD_READY: break;
-	case NETREAD_ABSENT:
-		return json_pack("[s, s, s, s, s, s, s, s, s, s]", "install",
-				 "-D", "-m", "0750", "-o", "root", "-g",
-				 "libvirt", ours, NETREAD_PATH);
-	case NETREAD_POWERLESS:
-		return json_pack("[s, s, s]", "setcap", NETREAD_CAPS,
-				 NETREAD_PATH);
-	}
-	return NULL;
-}
-
-static void tell_isolation(json_t *result)
-{
-	json_t *command = helper_command();
-	struct netread r = {0};
-	struct err e = {0};
-
-	if (netread(deadline_in_ms(NETREAD_MS), &r, &e) == 0)
-		json_object_set_new(result, "isolation_check",
-				    json_string("the host's packet filter is "
-						"read after each start"));
-	else
-		json_object_set_new(result, "isolation_check",
-				    json_string(err_msg(&e)));
-	netread_finish(&r);
-	if (command) {
-		json_object_set_new(result, "wants_root",
-				    json_string("to see whether libvirt "
-						"applied all of a VM's "
-						"network filter"));
-		json_object_set_new(result, "command", command);
-	}
-}
-
-int op_init(struct call *c, const json_t *args, json_t **ret_result,
-	    struct err *e)
-{
-	struct service *s = call_service(c);
-	struct err why = {0};
-	bool accelerated;
-
-	(void)args;
-	call_progress(c, 0, 3, "folders");
-	if (make_data(s, &why)) {
-		if (why.code == ERR_DENIED && geteuid() != 0) {
-			*ret_result = describe_root(s, &why);
-			return 0;
-		}
-		*e = why;
-		return -1;
-	}
-	call_progress(c, 1, 3, "libvirt's network");
-	if (s->backend->ops->init(s->backend, e))
-		return -1;
-	call_progress(c, 2, 3, "ssh's configuration");
-	if (sshconfig_update(&s->home, s->registry, e) ||
-	    s->backend->ops->accelerated(s->backend, &accelerated, e))
-		return -1;
-	*ret_result = json_pack(
-		"{s:s, s:s, s:s, s:s, s:s}", "config", s->home.config, "state",
-		s->home.state, "data", s->home.data, "instance",
-		s->home.instance, "acceleration",
-		accelerated ? "KVM"
-			    : "none: guests are emulated, which is slow "
-			      "(boxery doctor says why)");
-	tell_isolation(*ret_result);
-	return 0;
-}
 
 /* -- doctor ------------------------------------------------------------------ */
 
@@ -320,6 +214,7 @@ int op_build_base(struct call *c, const json_t *args, json_t **ret_result,
 		.progress = on_progress,
 		.ctx = c,
 	};
+	struct datadir_qemu q;
 	struct err why = {0};
 	struct image i;
 	bool if_missing = false, build = true;
@@ -329,7 +224,10 @@ int op_build_base(struct call *c, const json_t *args, json_t **ret_result,
 			       "boxery's folder guest/ is not where it was "
 			       "installed: make install");
 	if (json_opt_bool(args, "if_missing", &if_missing, e) ||
-	    choose_layers(s, args, &layers, e) || make_data(s, e))
+	    choose_layers(s, args, &layers, e))
+		return -1;
+	s->backend->ops->qemu_user(s->backend, &q);
+	if (datadir_make(&s->home, &q, e))
 		return -1;
 	b.layers = layers;
 	if (if_missing) {

@@ -55,20 +55,11 @@ struct row {
 
 /* private, shared, loopback, link-local (cloud metadata): what a host's other
  * networks and its other guests use */
-#define DROP_TO(range)                               \
-	{                                            \
-		NAT, FROM, DROP, IP4, .dst = (range) \
-	}
-#define DROP_FROM(range)                           \
-	{                                          \
-		NAT, TO, DROP, IP4, .src = (range) \
-	}
-
+#define DROP_TO(range) {NAT, FROM, DROP, IP4, .dst = (range)}
+#define DROP_FROM(range) {NAT, TO, DROP, IP4, .src = (range)}
 /* all that no row before has settled */
-#define REST(modes, side, action, level)                   \
-	{                                                  \
-		modes, side, action, level, .other = false \
-	}
+#define REST(modes, side, action, level) \
+	{modes, side, action, level, .other = false}
 
 static const struct row rows[] = {
 	{BOTH, FROM, DROP, FRAME, .other = true, .mac = "$MAC"},
@@ -105,8 +96,7 @@ static const struct row rows[] = {
 	 .sport = "53"},
 	{BOTH, TO, ACCEPT, IP4, .src = GATEWAY, .protocol = "tcp",
 	 .dport = "22"},
-	/* a path's MTU, from any router: the guest cannot answer private ones
-	 */
+	/* a path's MTU, from any router: private ones it cannot answer */
 	{NAT, TO, ACCEPT, IP4, .protocol = "icmp"},
 	{NAT, TO, DROP, IP4, .dst = "224.0.0.0/3"},
 	DROP_FROM(GATEWAY),
@@ -136,8 +126,7 @@ static const struct row rows[] = {
 	REST(BOTH, TO, DROP, TRACKED),
 };
 
-/* -- names -------------------------------------------------------------------
- */
+/* -- names ----------------------------------------------------------------- */
 
 static const struct {
 	const char *mode, *filter;
@@ -167,8 +156,7 @@ const char *netfilter_name(enum net_mode m)
 	return names[m].filter;
 }
 
-/* -- the filter --------------------------------------------------------------
- */
+/* -- the filter ------------------------------------------------------------ */
 
 static int add_attr(struct buf *out, const char *name, const char *value,
 		    struct err *e)
@@ -255,7 +243,7 @@ int netfilter_xml(enum net_mode m, const char *uuid, struct buf *out,
 	return buf_add_str(out, "</filter>\n", e);
 }
 
-/* -- the lines it must become ------------------------------------------------ */
+/* -- the lines it must become ---------------------------------------------- */
 
 #define LINES_CAP ((size_t)64 * 1024)
 
@@ -363,7 +351,7 @@ static char *expanded(const char *text, const struct netfilter_port *p,
 	return ret;
 }
 
-/* -- the check --------------------------------------------------------------- */
+/* -- the check ------------------------------------------------------------- */
 
 struct chain {
 	bool link; /* ebtables' */
@@ -516,8 +504,8 @@ int netfilter_check(const struct netfilter_port *p,
 	if (!a->bridge_calls_iptables)
 		return err_set(e, ERR_STATE,
 			       "the host's packet filter does not see bridged "
-			       "packets, so chain HI-%s is idle: sudo sysctl -w "
-			       "net.bridge.bridge-nf-call-iptables=1",
+			       "packets, so chain HI-%s is idle: sudo sysctl "
+			       "-w net.bridge.bridge-nf-call-iptables=1",
 			       p->dev);
 	return 0;
 }

@@ -21,7 +21,7 @@
 #define PROGRAM_CAP ((size_t)4 << 20)
 #define SYSCTL "/proc/sys/net/bridge/bridge-nf-call-iptables"
 
-/* -- what the helper prints --------------------------------------------------- */
+/* -- what the helper prints ------------------------------------------------ */
 
 struct input {
 	const char *at, *end;
@@ -83,7 +83,7 @@ int netread_parse(const char *text, size_t len, struct netread *ret,
 	return 0;
 }
 
-/* -- reading ------------------------------------------------------------------ */
+/* -- reading --------------------------------------------------------------- */
 
 /* Anybody may read it; without br_netfilter it is not there. */
 static bool read_sysctl(void)
@@ -190,7 +190,7 @@ void netread_finish(struct netread *r)
 	*r = (struct netread){0};
 }
 
-/* -- the helper's installation ------------------------------------------------ */
+/* -- the helper's installation --------------------------------------------- */
 
 char *netread_find_ours(void)
 {

@@ -40,7 +40,7 @@ int netread_parse(const char *text, size_t len, struct netread *ret,
 /* What root has to do before others can read. */
 enum netread_state {
 	NETREAD_READY,
-	NETREAD_ABSENT,	   /* or another version, or open to more people */
+	NETREAD_ABSENT,	   /* or outdated, or open to more people */
 	NETREAD_POWERLESS, /* without its capabilities */
 };
 /* ours: the helper that was built with this program. Its place is not

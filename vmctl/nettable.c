@@ -32,7 +32,7 @@ static bool text_is(struct text t, const char *s)
 	return strlen(s) == t.len && memcmp(s, t.at, t.len) == 0;
 }
 
-/* -- lines ------------------------------------------------------------------- */
+/* -- lines ----------------------------------------------------------------- */
 
 static bool next_line(const char **at, struct text *ret)
 {
@@ -128,7 +128,7 @@ int nettable_parse(const char *text, const char *name, struct nettable *ret,
 	return 0;
 }
 
-/* -- exactly these rules ----------------------------------------------------- */
+/* -- exactly these rules --------------------------------------------------- */
 
 int nettable_expect(const struct nettable *t, const char *chain,
 		    const char *lines, struct err *e)
@@ -163,7 +163,7 @@ int nettable_expect(const struct nettable *t, const char *chain,
 	return 0;
 }
 
-/* -- words of a rule --------------------------------------------------------- */
+/* -- words of a rule ------------------------------------------------------- */
 
 /* A comment stands in double quotes, with \ before those in it. */
 static bool next_word(struct text *rule, struct text *ret)
@@ -230,7 +230,7 @@ static bool parse_range(struct text word, struct subnet_range *ret)
 	return subnet_parse_range(address, slash ? slash : "32", ret);
 }
 
-/* -- does a rule match? ------------------------------------------------------ */
+/* -- does a rule match? ---------------------------------------------------- */
 
 /* UNSURE: the rule is not left aside for it, be it negated or not. */
 enum answer { NO, YES, UNSURE };
@@ -331,7 +331,7 @@ static bool cannot_match(const struct nettable_packet *p, struct text rule)
 	return false;
 }
 
-/* -- where a packet goes ----------------------------------------------------- */
+/* -- where a packet goes --------------------------------------------------- */
 
 /* The target, or nothing: such a rule only counts. */
 static struct text find_target(struct text rule, bool *ret_goto)
@@ -368,7 +368,8 @@ struct walk {
 	unsigned chains_left;
 };
 
-/* May a rule of this chain, which was jumped to, let a packet pass? */
+/* May a rule of this chain, which was jumped to, let a packet pass? Depth is
+ * bounded: NOLINTNEXTLINE(misc-no-recursion) */
 static bool chain_passes(struct walk *w, struct text name, unsigned depth)
 {
 	const char *at = w->t->rules;

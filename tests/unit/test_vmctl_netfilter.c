@@ -73,7 +73,7 @@ static void accepts_what_libvirt_applies(void **state)
 	netread_finish(&r);
 }
 
-/* -- somebody tampered ------------------------------------------------------- */
+/* -- somebody tampered ----------------------------------------------------- */
 
 enum where { EB, IP };
 struct tamper {
@@ -435,7 +435,7 @@ static void wants_whole_tables(void **state)
 	}
 }
 
-/* -- the filters' definitions ------------------------------------------------ */
+/* -- the filters' definitions ---------------------------------------------- */
 
 static unsigned count(const char *text, const char *word)
 {

@@ -409,11 +409,17 @@ static int check_chains(const struct netfilter_port *p,
 }
 
 /*
- * The way to the chains. FI-DEV has nothing to add to libvirt-I-DEV, and
- * whatever stands ahead of it may be: a host with containers always has
- * something there.
+ * The way to the chains. ANY: wherever it stands, for FI-DEV has nothing to
+ * add to libvirt-I-DEV.
  */
-enum packets { FRAME_FROM, FRAME_TO, FOR_HOST, FROM_NEIGHBOUR, ROUTED_TO };
+enum packets {
+	ANY,
+	FRAME_FROM,
+	FRAME_TO,
+	FOR_HOST,
+	FROM_NEIGHBOUR,
+	ROUTED_TO,
+};
 static const struct hook {
 	unsigned modes;
 	enum packets packets;
@@ -427,6 +433,8 @@ static const struct hook {
 	{BOTH, FROM_NEIGHBOUR, "FORWARD", "-j libvirt-out"},
 	{BOTH, FROM_NEIGHBOUR, "libvirt-out",
 	 "-m physdev --physdev-out $DEV --physdev-is-bridged -g FO-$DEV"},
+	{BOTH, ANY, "FORWARD", "-j libvirt-in"},
+	{BOTH, ANY, "libvirt-in", "-m physdev --physdev-in $DEV -g FI-$DEV"},
 	/* libvirt's own, of a network with NAT: answers only */
 	{NAT, ROUTED_TO, "FORWARD", "-j LIBVIRT_FWI"},
 	{NAT, ROUTED_TO, "LIBVIRT_FWI",
@@ -448,7 +456,10 @@ static struct nettable_packet packet(enum packets what,
 	case FRAME_TO:
 		return (struct nettable_packet){.out = p->dev,
 						.bridge = p->bridge};
-	case FOR_HOST: /* all but tcp is settled in libvirt-I-DEV */
+	case FOR_HOST:
+		/* All but tcp is settled in libvirt-I-DEV, which lets tcp from
+		 * port 22 go to any of the host's. LIBVIRT_INP, which accepts
+		 * some of them, must therefore come later. */
 		return (struct nettable_packet){.in = p->bridge,
 						.out = "",
 						.port_in = p->dev,
@@ -461,7 +472,8 @@ static struct nettable_packet packet(enum packets what,
 						.out = p->bridge,
 						.port_out = p->dev,
 						.dst = p->address};
-	case ROUTED_TO: break;
+	case ROUTED_TO:
+	case ANY: break;
 	}
 	/* from another bridge or uplink: rules that name those say what the
 	 * host's owner lets out of them, and private sources never pass
@@ -484,8 +496,10 @@ static int check_hooks(const struct netfilter_port *p,
 		if (!(hooks[i].modes & 1U << p->mode))
 			continue;
 		rule = expanded(hooks[i].rule, p, e);
-		if (!rule || nettable_reaches(is_link(&hooks[i]) ? nat : filter,
-					      &k, hooks[i].chain, rule, e))
+		if (!rule ||
+		    nettable_reaches(is_link(&hooks[i]) ? nat : filter,
+				     hooks[i].packets == ANY ? NULL : &k,
+				     hooks[i].chain, rule, e))
 			return -1;
 	}
 	return 0;

@@ -410,7 +410,7 @@ int nettable_reaches(const struct nettable *t, const struct nettable_packet *p,
 
 		if (text_is(found, rule))
 			return 0;
-		if (cannot_match(p, found))
+		if (!p || cannot_match(p, found))
 			continue;
 		/* RETURN and a goto would lead past our rule */
 		target = find_target(found, &gone);

@@ -42,7 +42,7 @@ struct nettable_packet {
 /*
  * Such packets come to this rule of the chain: it is there, and no rule
  * before it may let one pass, or take it past the rule. Rules that drop are
- * somebody else's right.
+ * somebody else's right. Packets NULL: it is there.
  */
 int nettable_reaches(const struct nettable *t, const struct nettable_packet *p,
 		     const char *chain, const char *rule, struct err *e)

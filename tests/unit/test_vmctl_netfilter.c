@@ -272,6 +272,11 @@ static void refuses_what_stands_before(void **state)
 		{IP, "-A FORWARD -j libvirt-out\n", "",
 		 "FORWARD of the host's packet filter: rule 8, \"-j "
 		 "libvirt-in-post\""},
+		{IP, "-A FORWARD -j libvirt-in\n", "",
+		 "FORWARD of the host's packet filter lacks \"-j libvirt-in\""},
+		{IP,
+		 "-A libvirt-in -m physdev --physdev-in vnet0 -g FI-vnet0\n", "",
+		 "libvirt-in of the host's packet filter lacks"},
 		{IP, "-A FORWARD -j DOCKER-USER",
 		 "-A FORWARD -j ACCEPT\n-A FORWARD -j DOCKER-USER",
 		 "FORWARD of the host's packet filter: rule 1"},

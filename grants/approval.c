@@ -30,16 +30,17 @@ void approval_finish(struct approval *a)
 	*a = (struct approval){0};
 }
 
-/* -- a request as text ------------------------------------------------------------- */
+/* -- a request as text
+ * ------------------------------------------------------------- */
 
 /* One spelling for one request (grantset.h): compared as text. */
 static char *print_request(const struct approval_request *req)
 {
-	auto_json json_t *v = json_pack(
-		"{s:o, s:I, s:I, s:I}", "grants", grantset_json(req->set),
-		"for_s", (json_int_t)req->terms.for_s, "until_s",
-		(json_int_t)req->terms.until_s, "uses",
-		(json_int_t)req->terms.uses);
+	auto_json json_t *v = json_pack("{s:o, s:I, s:I, s:I}", "grants",
+					grantset_json(req->set), "for_s",
+					(json_int_t)req->terms.for_s, "until_s",
+					(json_int_t)req->terms.until_s, "uses",
+					(json_int_t)req->terms.uses);
 
 	return json_print(v);
 }
@@ -55,9 +56,11 @@ static int parse_request(const char *text, struct approval *a, struct err *e)
 	return grantset_parse(json_object_get(v, "grants"), &a->set, e);
 }
 
-/* -- rows ------------------------------------------------------------------------------ */
+/* -- rows
+ * ------------------------------------------------------------------------------
+ */
 
-#define COLUMNS                                                          \
+#define COLUMNS                                                            \
 	"id, state, client, vm, request, reason, client_info, created_s, " \
 	"expires_s"
 
@@ -113,11 +116,12 @@ static struct approval take_first(struct rows *r)
 
 static int say_not_waiting(const char *id, struct err *e)
 {
-	return err_set(e, ERR_NOT_FOUND,
-		       "no request %s waits for an answer: it may have been "
-		       "answered, or have expired (boxery approvals shows those "
-		       "that wait)",
-		       id);
+	return err_set(
+		e, ERR_NOT_FOUND,
+		"no request %s waits for an answer: it may have been "
+		"answered, or have expired (boxery approvals shows those "
+		"that wait)",
+		id);
 }
 
 static int take_int(sqlite3_stmt *row, void *ctx, struct err *e)
@@ -127,7 +131,9 @@ static int take_int(sqlite3_stmt *row, void *ctx, struct err *e)
 	return 0;
 }
 
-/* -- asking ------------------------------------------------------------------------------ */
+/* -- asking
+ * ------------------------------------------------------------------------------
+ */
 
 struct asking {
 	const struct approval_request *req;
@@ -151,12 +157,12 @@ static int check_count(struct db *db, const char *client, struct err *e)
 		return -1;
 	if (own >= LIMIT_APPROVALS_PER_CLIENT_COUNT ||
 	    all >= LIMIT_APPROVALS_COUNT)
-		return err_set(e, ERR_LIMIT,
-			       "%" PRId64 " requests wait for a person already: "
-			       "ask again when some are answered (boxery "
-			       "approvals)",
-			       own >= LIMIT_APPROVALS_PER_CLIENT_COUNT ? own
-								       : all);
+		return err_set(
+			e, ERR_LIMIT,
+			"%" PRId64 " requests wait for a person already: "
+			"ask again when some are answered (boxery "
+			"approvals)",
+			own >= LIMIT_APPROVALS_PER_CLIENT_COUNT ? own : all);
 	return 0;
 }
 
@@ -222,7 +228,9 @@ int approval_ask(struct db *db, const struct approval_request *req,
 	return rc;
 }
 
-/* -- answering ---------------------------------------------------------------------------- */
+/* -- answering
+ * ----------------------------------------------------------------------------
+ */
 
 int approval_get(struct db *db, const char *id, int64_t now_s,
 		 struct approval *ret, struct err *e)

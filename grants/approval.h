@@ -11,7 +11,8 @@
  *	  APPROVAL_DENIED	refuse; so are repetitions, until it expires
  *	approval_get(db, id, now_s, &found, e)		boxery approve ID: the
  *							question from found
- *	approval_decide(db, id, yes, by, now_s, e)	after the person's answer
+ *	approval_decide(db, id, yes, by, now_s, e)	after the person's
+ *answer
  *
  * Shapes:  an answer is for one client, one VM and exactly these grants with
  *          these terms, and serves once. A repeated request while one waits

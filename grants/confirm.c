@@ -11,13 +11,14 @@
 
 /* Sixteen grants of the longest kind, every character written out as \u{…},
  * with our words: the text cannot grow past this. */
-#define TEXT_CAP                                                        \
+#define TEXT_CAP                                                            \
 	((size_t)LIMIT_GRANTS_ASKED_COUNT * (LIMIT_GRANT_LEN * 16 + 1024) + \
 	 (LIMIT_REASON_COUNT + LIMIT_CLIENT_INFO_COUNT) * 16UL + 8192)
 #define PROMPT "Grant it? [y/N] "
 #define UNLIMITED SIZE_MAX
 
-/* -- the words ------------------------------------------------------------------ */
+/* -- the words
+ * ------------------------------------------------------------------ */
 
 static const char *llm_words(const struct grant *g)
 {
@@ -73,13 +74,14 @@ static const char *words_of(const struct grant *g)
 	return "use this";
 }
 
-/* -- the text ------------------------------------------------------------------- */
+/* -- the text
+ * ------------------------------------------------------------------- */
 
 /* What is added fits: see TEXT_CAP. */
-#define ADD(out, ...)                                          \
-	do {                                                   \
-		if (buf_printf((out), NULL, __VA_ARGS__) < 0)  \
-			alloc_fail("a question is too long");  \
+#define ADD(out, ...)                                         \
+	do {                                                  \
+		if (buf_printf((out), NULL, __VA_ARGS__) < 0) \
+			alloc_fail("a question is too long"); \
 	} while (0)
 
 static void add_head(struct buf *out, const struct confirm_ask *a)
@@ -98,8 +100,8 @@ static void add_grants(struct buf *out, const struct confirm_ask *a,
 	for (size_t i = 0; i < a->grants->count; i++) {
 		const struct grant *g = &a->grants->grants[i];
 		autofree char *text = grant_print(g);
-		autofree char *shown = visible_text(text, strlen(text),
-						    UNLIMITED, medium);
+		autofree char *shown =
+			visible_text(text, strlen(text), UNLIMITED, medium);
 
 		ADD(out, "\n%zu. %s\n   The VM will be able to %s.\n", i + 1,
 		    shown, words_of(g));
@@ -110,8 +112,8 @@ static void add_asker(struct buf *out, const struct confirm_ask *a,
 		      enum visible_medium medium)
 {
 	const char *name = a->token ? a->token : a->client;
-	autofree char *shown = visible_text(name, strlen(name),
-					    LIMIT_NAME_LEN, medium);
+	autofree char *shown =
+		visible_text(name, strlen(name), LIMIT_NAME_LEN, medium);
 
 	if (a->token)
 		ADD(out, "Asked by %s with the token %s.\n",
@@ -168,15 +170,15 @@ static json_t *text_of(const struct confirm_ask *a, enum visible_medium medium)
 json_t *confirm_question(const struct confirm_ask *a)
 {
 	autofree char *terms = terms_print(&a->terms);
-	json_t *q = json_pack(
-		"{s:i, s:s, s:o, s:s, s:o, s:o, s:s}", "v", 1, "vm", a->vm,
-		"grants", grantset_json(a->grants), "terms", terms, "terminal",
-		text_of(a, VISIBLE_TERMINAL), "dialog",
-		text_of(a, VISIBLE_DIALOG), "prompt", PROMPT);
+	json_t *q = json_pack("{s:i, s:s, s:o, s:s, s:o, s:o, s:s}", "v", 1,
+			      "vm", a->vm, "grants", grantset_json(a->grants),
+			      "terms", terms, "terminal",
+			      text_of(a, VISIBLE_TERMINAL), "dialog",
+			      text_of(a, VISIBLE_DIALOG), "prompt", PROMPT);
 	json_t *schema = json_pack(
 		"{s:s, s:{s:{s:s, s:s, s:s, s:b}}, s:[s]}", "type", "object",
-		"properties", "approve", "type", "boolean", "title",
-		"Grant it", "description",
+		"properties", "approve", "type", "boolean", "title", "Grant it",
+		"description",
 		"Only if you want the VM to be able to do what is said above.",
 		"default", 0, "required", "approve");
 
@@ -185,7 +187,8 @@ json_t *confirm_question(const struct confirm_ask *a)
 	return q;
 }
 
-/* -- the answer ----------------------------------------------------------------- */
+/* -- the answer
+ * ----------------------------------------------------------------- */
 
 /* The only member, under this name; NULL when there is another or none. */
 static const json_t *only_member(const json_t *obj, const char *key)

@@ -22,8 +22,7 @@ bool edge_has_kind(enum grant_kind kind)
 
 void edge_add(struct edge *x, const struct edge_grant *g, const char *provider)
 {
-	x->grants =
-		alloc_resize(x->grants, x->count + 1, sizeof(*x->grants));
+	x->grants = alloc_resize(x->grants, x->count + 1, sizeof(*x->grants));
 	x->grants[x->count] = *g;
 	x->grants[x->count].provider = alloc_str(provider);
 	x->count++;
@@ -37,7 +36,8 @@ void edge_finish(struct edge *x)
 	*x = (struct edge){0};
 }
 
-/* -- text ------------------------------------------------------------------- */
+/* -- text -------------------------------------------------------------------
+ */
 
 static json_t *number_or_null(int64_t n, int64_t null)
 {
@@ -124,10 +124,12 @@ static int parse_list(const json_t *file, const char *vm, struct edge *x,
 		return err_set(e, ERR_INVALID, "is of the VM %s", owner);
 	if (!json_is_array(list) ||
 	    json_array_size(list) > LIMIT_GRANTS_PER_VM_COUNT)
-		return err_set(e, ERR_INVALID, "grants: must be an array of "
-					       "at most %d",
+		return err_set(e, ERR_INVALID,
+			       "grants: must be an array of "
+			       "at most %d",
 			       LIMIT_GRANTS_PER_VM_COUNT);
-	json_array_foreach(list, i, v) {
+	json_array_foreach(list, i, v)
+	{
 		if (parse_one(v, x, e) < 0)
 			return err_wrap(e, "grant %zu", i + 1);
 	}
@@ -151,7 +153,8 @@ int edge_parse(const char *text, size_t len, const char *vm, struct edge *ret,
 	return 0;
 }
 
-/* -- file ------------------------------------------------------------------- */
+/* -- file -------------------------------------------------------------------
+ */
 
 static char *file_of(const struct home *h, const char *vm)
 {

@@ -45,8 +45,7 @@ struct edge {
 
 bool edge_has_kind(enum grant_kind kind); /* llm, http, github */
 /* To the end of the list, with a copy of provider instead of g's. */
-void edge_add(struct edge *x, const struct edge_grant *g,
-	      const char *provider);
+void edge_add(struct edge *x, const struct edge_grant *g, const char *provider);
 void edge_finish(struct edge *x);
 
 char *edge_print(const char *vm, const struct edge *x) /* free() */

@@ -47,7 +47,8 @@ const char *grant_kind_name(enum grant_kind kind)
 	return kinds[kind].name;
 }
 
-/* -- what each kind takes --------------------------------------------------- */
+/* -- what each kind takes ---------------------------------------------------
+ */
 
 static bool is_of(const char *text, const char *set, size_t max_len)
 {
@@ -207,7 +208,8 @@ static int parse_file(char *rest, struct grant *g, struct err *e)
 	return 0;
 }
 
-/* -- text and back ---------------------------------------------------------- */
+/* -- text and back ----------------------------------------------------------
+ */
 
 static int check_characters(const char *text, size_t len, struct err *e)
 {
@@ -294,8 +296,8 @@ char *grant_print(const struct grant *g)
 {
 	autofree char *detail = grant_detail(g);
 
-	return alloc_printf("%s%s%s", kinds[g->kind].name,
-			    detail[0] ? ":" : "", detail);
+	return alloc_printf("%s%s%s", kinds[g->kind].name, detail[0] ? ":" : "",
+			    detail);
 }
 
 void grant_finish(struct grant *g)

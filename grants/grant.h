@@ -55,8 +55,8 @@ struct grant {
 	bool read_only; /* github */
 };
 
-int grant_parse(const char *text, size_t len, struct grant *ret,
-		struct err *e) __attribute__((warn_unused_result));
+int grant_parse(const char *text, size_t len, struct grant *ret, struct err *e)
+	__attribute__((warn_unused_result));
 char *grant_print(const struct grant *g) /* free() */
 	__attribute__((returns_nonnull));
 void grant_finish(struct grant *g);

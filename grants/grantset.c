@@ -40,8 +40,8 @@ int grantset_normalize(struct grantset *s, struct err *e)
 	if (s->count > 0)
 		qsort(s->grants, s->count, sizeof(*s->grants), compare);
 	for (size_t i = 0; i < s->count; i++) {
-		if (kept > 0 && grant_equal(&s->grants[kept - 1],
-					    &s->grants[i])) {
+		if (kept > 0 &&
+		    grant_equal(&s->grants[kept - 1], &s->grants[i])) {
 			grant_finish(&s->grants[i]);
 			continue;
 		}
@@ -60,7 +60,8 @@ static int parse_all(const json_t *texts, struct grantset *s, struct err *e)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach(texts, i, v) {
+	json_array_foreach(texts, i, v)
+	{
 		if (!json_is_string(v))
 			return err_set(e, ERR_INVALID,
 				       "grants: must be an array of texts");

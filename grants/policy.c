@@ -14,7 +14,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* -- variables --------------------------------------------------------------- */
+/* -- variables ---------------------------------------------------------------
+ */
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -26,11 +27,24 @@ static int check_env(const char *name, struct err *e)
 	/* what a login of the guest sets, and what would change which programs
 	 * run there instead of what they know */
 	static const char *const guests[] = {
-		"PATH",	    "HOME",	    "USER",	       "LOGNAME",
-		"SHELL",    "PWD",	    "OLDPWD",	       "IFS",
-		"ENV",	    "BASH_ENV",	    "PROMPT_COMMAND",  "DISPLAY",
-		"TERM",	    "XAUTHORITY",   "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK",
-		"SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS",
+		"PATH",
+		"HOME",
+		"USER",
+		"LOGNAME",
+		"SHELL",
+		"PWD",
+		"OLDPWD",
+		"IFS",
+		"ENV",
+		"BASH_ENV",
+		"PROMPT_COMMAND",
+		"DISPLAY",
+		"TERM",
+		"XAUTHORITY",
+		"XDG_RUNTIME_DIR",
+		"SSH_AUTH_SOCK",
+		"SSH_AGENT_PID",
+		"DBUS_SESSION_BUS_ADDRESS",
 	};
 
 	if (has_prefix(name, "BOXERY_")) /* F17, F18 */
@@ -68,7 +82,8 @@ int policy_check_value(const char *name, const char *value, size_t len,
 	return 0;
 }
 
-/* -- files ------------------------------------------------------------------- */
+/* -- files -------------------------------------------------------------------
+ */
 
 static int say_refused(const char *path, const char *dir, struct err *e)
 {
@@ -263,20 +278,21 @@ int policy_read_file(const struct home *h, const char *path,
 	return 0;
 }
 
-/* -- all ----------------------------------------------------------------------- */
+/* -- all
+ * ----------------------------------------------------------------------- */
 
-static int check_one(const struct policy_ask *a, struct grant *g,
-		     struct err *e)
+static int check_one(const struct policy_ask *a, struct grant *g, struct err *e)
 {
 	if (a->with_cmd && g->kind != GRANT_HTTP)
 		return err_set(e, ERR_INVALID,
 			       "cmd: belongs to http: grants, not to %s",
 			       grant_kind_name(g->kind));
 	if (a->with_cmd && a->agent) /* F15 */
-		return err_set(e, ERR_DENIED,
-			       "http:%s: an agent cannot ask for a grant with "
-			       "a command; a person grants it with boxery grant",
-			       g->name);
+		return err_set(
+			e, ERR_DENIED,
+			"http:%s: an agent cannot ask for a grant with "
+			"a command; a person grants it with boxery grant",
+			g->name);
 	if (g->kind == GRANT_ENV)
 		return check_env(g->name, e);
 	return g->kind == GRANT_FILE ? check_file(a->home, g, e) : 0;

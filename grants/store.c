@@ -40,7 +40,8 @@ void store_free(struct store *st)
 	free(st);
 }
 
-/* -- rows -------------------------------------------------------------------- */
+/* -- rows --------------------------------------------------------------------
+ */
 
 struct rows {
 	struct store_grant *grants;
@@ -90,16 +91,22 @@ static int take_row(sqlite3_stmt *row, void *ctx, struct err *e)
 
 #define LIVE "((end_s = 0 OR end_s > ?3) AND uses_left IS NOT 0)"
 
-enum which { HELD, ENDED, BOTH };
+enum which { HELD, ENDED, BOTH }; /* a filter holds HELD when empty */
 
-#define FIND                                                                 \
-	"SELECT id, vm, text, end_s, uses_left, used, approved_by, how, "   \
-	"approved_s FROM vm_grant WHERE (?1 IS NULL OR vm = ?1) AND "       \
+struct filter {
+	const char *vm;	  /* or NULL: any */
+	const char *name; /* a text or an id, or NULL: any */
+	enum which which;
+	int64_t now_s; /* for HELD and ENDED */
+};
+
+#define FIND                                                              \
+	"SELECT id, vm, text, end_s, uses_left, used, approved_by, how, " \
+	"approved_s FROM vm_grant WHERE (?1 IS NULL OR vm = ?1) AND "     \
 	"(?2 IS NULL OR text = ?2 OR id = ?2) AND "
 
-/* vm and name (a text or an id) may be NULL. */
-static int find(struct db *db, const char *vm, const char *name,
-		enum which which, int64_t now_s, struct rows *r, struct err *e)
+static int find(struct db *db, const struct filter *f, struct rows *r,
+		struct err *e)
 {
 	static const char *const sql[] = {
 		[HELD] = FIND LIVE " ORDER BY vm, text",
@@ -107,7 +114,8 @@ static int find(struct db *db, const char *vm, const char *name,
 		[BOTH] = FIND "?3 IS NOT NULL ORDER BY vm, text",
 	};
 
-	return db_query(db, take_row, r, e, sql[which], "ssi", vm, name, now_s);
+	return db_query(db, take_row, r, e, sql[f->which], "ssi", f->vm,
+			f->name, f->now_s);
 }
 
 static int take_int(sqlite3_stmt *row, void *ctx, struct err *e)
@@ -117,14 +125,16 @@ static int take_int(sqlite3_stmt *row, void *ctx, struct err *e)
 	return 0;
 }
 
-/* -- projections --------------------------------------------------------------- */
+/* -- projections
+ * --------------------------------------------------------------- */
 
 /* Within a transaction. */
 static int project(struct store *st, const char *vm, struct err *e)
 {
 	struct rows r = {0};
 	struct edge x = {0};
-	int rc = find(st->db, vm, NULL, BOTH, 0, &r, e);
+	const struct filter all = {.vm = vm, .which = BOTH};
+	int rc = find(st->db, &all, &r, e);
 
 	for (size_t i = 0; rc == 0 && i < r.count; i++) {
 		const struct store_grant *g = &r.grants[i];
@@ -167,7 +177,8 @@ static int project_now(struct store *st, const char *vm, struct err *e)
 	return db_transaction(st->db, project_one, &p, e);
 }
 
-/* -- what is held and what is added ---------------------------------------------- */
+/* -- what is held and what is added
+ * ---------------------------------------------- */
 
 static bool is_held(const struct rows *r, const struct grant *g,
 		    const struct store_add *a)
@@ -185,10 +196,11 @@ static bool is_held(const struct rows *r, const struct grant *g,
 int store_missing(struct store *st, const struct store_add *a,
 		  struct grantset *ret_rest, struct err *e)
 {
+	const struct filter held = {.vm = a->vm, .now_s = a->now_s};
 	struct grantset rest = {0};
 	struct rows r = {0};
 
-	if (find(st->db, a->vm, NULL, HELD, a->now_s, &r, e) < 0) {
+	if (find(st->db, &held, &r, e) < 0) {
 		rows_finish(&r);
 		return -1;
 	}
@@ -286,8 +298,9 @@ int store_add(struct store *st, const struct store_add *a, struct err *e)
 int store_list(struct store *st, const char *vm, int64_t now_s, store_fn *fn,
 	       void *ctx, struct err *e)
 {
+	const struct filter held = {.vm = vm, .now_s = now_s};
 	struct rows r = {0};
-	int rc = find(st->db, vm, NULL, HELD, now_s, &r, e);
+	int rc = find(st->db, &held, &r, e);
 
 	for (size_t i = 0; rc == 0 && i < r.count; i++)
 		fn(&r.grants[i], ctx);
@@ -295,13 +308,12 @@ int store_list(struct store *st, const char *vm, int64_t now_s, store_fn *fn,
 	return rc;
 }
 
-/* -- what is taken away ----------------------------------------------------------- */
+/* -- what is taken away
+ * ----------------------------------------------------------- */
 
 struct removal {
 	struct store *st;
-	const char *vm, *name; /* or NULL */
-	enum which which;
-	int64_t now_s;
+	struct filter filter;
 	struct rows gone;
 };
 
@@ -310,7 +322,7 @@ static int remove_rows(struct db *db, void *ctx, struct err *e)
 	struct removal *m = ctx;
 	const char *before = NULL;
 
-	if (find(db, m->vm, m->name, m->which, m->now_s, &m->gone, e) < 0)
+	if (find(db, &m->filter, &m->gone, e) < 0)
 		return -1;
 	for (size_t i = 0; i < m->gone.count; i++) {
 		if (db_exec(db, e, "DELETE FROM vm_grant WHERE id = ?1", "s",
@@ -350,11 +362,12 @@ static int take_away(struct removal *m, store_fn *fn, void *ctx, struct err *e)
 		put_back(m);
 	for (size_t i = 0; rc == 0 && fn && i < m->gone.count; i++)
 		fn(&m->gone.grants[i], ctx);
-	if (rc == 0 && m->name && m->gone.count == 0)
+	if (rc == 0 && m->filter.name && m->gone.count == 0)
 		rc = err_set(e, ERR_NOT_FOUND,
 			     "%s has no grant %s (boxery grants shows what it "
 			     "has)",
-			     m->vm ? m->vm : "no VM", m->name);
+			     m->filter.vm ? m->filter.vm : "no VM",
+			     m->filter.name);
 	rows_finish(&m->gone);
 	return rc;
 }
@@ -362,7 +375,10 @@ static int take_away(struct removal *m, store_fn *fn, void *ctx, struct err *e)
 int store_revoke(struct store *st, const char *vm, const char *which,
 		 store_fn *fn, void *ctx, struct err *e)
 {
-	struct removal m = {.st = st, .vm = vm, .name = which, .which = BOTH};
+	struct removal m = {
+		.st = st,
+		.filter = {.vm = vm, .name = which, .which = BOTH},
+	};
 
 	return take_away(&m, fn, ctx, e);
 }
@@ -370,7 +386,10 @@ int store_revoke(struct store *st, const char *vm, const char *which,
 int store_expire(struct store *st, int64_t now_s, store_fn *fn, void *ctx,
 		 struct err *e)
 {
-	struct removal m = {.st = st, .which = ENDED, .now_s = now_s};
+	struct removal m = {
+		.st = st,
+		.filter = {.which = ENDED, .now_s = now_s},
+	};
 
 	return take_away(&m, fn, ctx, e);
 }
@@ -405,7 +424,8 @@ int store_use(struct store *st, const char *vm, const char *id, int64_t now_s,
 	return 0;
 }
 
-/* -- a service that starts ----------------------------------------------------------- */
+/* -- a service that starts
+ * ----------------------------------------------------------- */
 
 static int take_vm(sqlite3_stmt *row, void *ctx, struct err *e)
 {
@@ -415,8 +435,7 @@ static int take_vm(sqlite3_stmt *row, void *ctx, struct err *e)
 }
 
 /* Whatever lies in edge/ and is not of those VMs. */
-static int remove_others(const struct home *h, const json_t *vms,
-			 struct err *e)
+static int remove_others(const struct home *h, const json_t *vms, struct err *e)
 {
 	static const char suffix[] = ".json";
 	autofree char *path = path_join(h->config, "edge");
@@ -426,6 +445,7 @@ static int remove_others(const struct home *h, const json_t *vms,
 
 	if (!dir)
 		return 0; /* nothing was ever granted */
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is, per stream */
 	while (rc == 0 && (entry = readdir(dir))) {
 		size_t len = strlen(entry->d_name);
 
@@ -452,7 +472,8 @@ static int reconcile(struct db *db, void *ctx, struct err *e)
 
 	if (rc == 0)
 		rc = remove_others(st->home, vms, e);
-	json_object_foreach(vms, vm, v) {
+	json_object_foreach(vms, vm, v)
+	{
 		if (rc == 0)
 			rc = project(st, vm, e);
 	}

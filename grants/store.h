@@ -6,8 +6,8 @@
  *	... rest.count > 0: the question, the answer ...
  *	add.set = &rest; store_add(st, &add, e)	agreed
  *	store_list(st, vm, now_s, fn, ctx, e)	vm_grants, and what to apply
- *	store_use(st, vm, id, now_s, e)		the proxy, the ssh agent: one use
- *	store_revoke(st, vm, text, fn, ctx, e)	fn is told what to withdraw
+ *	store_use(st, vm, id, now_s, e)		the proxy, the ssh agent: one
+ *use store_revoke(st, vm, text, fn, ctx, e)	fn is told what to withdraw
  *	store_expire(st, now_s, fn, ctx, e)	the same, at store_next_end()
  *	store_forget_vm(st, vm, e)		rm, lease reset; and before new
  *	store_reconcile(st, now_s, e)		once, as the service starts

@@ -14,8 +14,10 @@ static const struct unit {
 	const char *word;
 	int64_t len_s;
 } units[] = {
-	{'w', "week", 7LL * 24 * 3600}, {'d', "day", 24LL * 3600},
-	{'h', "hour", 3600},		{'m', "minute", 60},
+	{'w', "week", 7LL * 24 * 3600},
+	{'d', "day", 24LL * 3600},
+	{'h', "hour", 3600},
+	{'m', "minute", 60},
 	{'s', "second", 1},
 };
 
@@ -243,7 +245,8 @@ char *terms_words(const struct terms *t)
 		snprintf(when, sizeof(when), "Until %s",
 			 terms_print_time(t->until_s, text));
 	} else {
-		snprintf(when, sizeof(when), "Without end, until you revoke it");
+		snprintf(when, sizeof(when),
+			 "Without end, until you revoke it");
 	}
 	if (t->uses)
 		snprintf(times, sizeof(times), ", at most %" PRId64 " time%s",

@@ -12,7 +12,8 @@
 #define VERSION 1
 #define HEX_LEN (CRYPTO_SHA256_HEX_SIZE - 1)
 
-/* -- the file ------------------------------------------------------------------- */
+/* -- the file
+ * ------------------------------------------------------------------- */
 
 static int take_row(sqlite3_stmt *row, void *ctx, struct err *e)
 {
@@ -101,7 +102,8 @@ int token_reconcile(struct db *db, const struct home *h, struct err *e)
 	return db_transaction(db, rewrite, &same, e);
 }
 
-/* -- who presents one ----------------------------------------------------------- */
+/* -- who presents one
+ * ----------------------------------------------------------- */
 
 /* The hash of that VM's token in the file, or NULL. */
 static const char *find_hash(const json_t *file, const char *vm)
@@ -131,8 +133,7 @@ bool token_check(const char *file, size_t file_len, const char *presented,
 	if (!v || !colon)
 		return false;
 	name_len = (size_t)(colon - presented);
-	if (name_len > LIMIT_NAME_LEN ||
-	    len - name_len - 1 != TOKEN_SECRET_LEN)
+	if (name_len > LIMIT_NAME_LEN || len - name_len - 1 != TOKEN_SECRET_LEN)
 		return false;
 	memcpy(vm, presented, name_len);
 	if (strlen(vm) != name_len || validate_vm_name(vm, NULL) < 0 ||

@@ -12,7 +12,8 @@
  *							the one before is void
  *	token_check(text, len, presented, n, vm);	the proxy, each request
  *	token_revoke(db, h, "demo", e);			rm, lease reset
- *	token_reconcile(db, h, e);			once, as the service starts
+ *	token_reconcile(db, h, e);			once, as the service
+ *starts
  *
  * Shapes:  the file is written before the database commits: when either
  *          fails, the new secret is known to nobody and the old one is void.

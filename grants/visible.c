@@ -28,34 +28,34 @@ static bool in_ranges(uint32_t cp, const struct range *r, size_t count)
 bool visible_is_plain(uint32_t cp)
 {
 	static const struct range hidden[] = {
-		{0x0000, 0x001f},   /* C0 */
-		{0x007f, 0x00a0},   /* DEL, C1, no-break space */
-		{0x00ad, 0x00ad},   /* soft hyphen */
-		{0x034f, 0x034f},   /* combining grapheme joiner */
-		{0x0600, 0x0605},   /* Arabic number signs: format */
-		{0x061c, 0x061c},   /* Arabic letter mark: bidi */
-		{0x06dd, 0x06dd},   {0x070f, 0x070f},
-		{0x0890, 0x0891},   {0x08e2, 0x08e2},
-		{0x115f, 0x1160},   /* Hangul fillers */
-		{0x1680, 0x1680},   /* Ogham space */
-		{0x17b4, 0x17b5},   /* Khmer inherent vowels */
-		{0x180b, 0x180f},   /* Mongolian selectors */
-		{0x2000, 0x200f},   /* spaces, zero-width, LRM, RLM */
-		{0x2028, 0x202f},   /* separators, bidi embeddings */
-		{0x205f, 0x206f},   /* space, joiners, bidi isolates */
-		{0x2800, 0x2800},   /* the Braille pattern without dots */
-		{0x3000, 0x3000},   /* ideographic space */
-		{0x3164, 0x3164},   /* Hangul filler */
-		{0xe000, 0xf8ff},   /* private use: whatever a font has */
-		{0xfe00, 0xfe0f},   /* variation selectors */
-		{0xfeff, 0xfeff},   /* byte order mark */
-		{0xfdd0, 0xfdef},   /* no characters */
-		{0xffa0, 0xffa0},   /* halfwidth Hangul filler */
-		{0xfff0, 0xffff},   /* interlinear annotation, U+FFFD */
-		{0x110bd, 0x110bd}, {0x110cd, 0x110cd},
-		{0x13430, 0x1343f}, /* hieroglyph controls */
-		{0x1bca0, 0x1bca3}, /* shorthand controls */
-		{0x1d173, 0x1d17a}, /* musical controls */
+		{0x0000, 0x001f}, /* C0 */
+		{0x007f, 0x00a0}, /* DEL, C1, no-break space */
+		{0x00ad, 0x00ad}, /* soft hyphen */
+		{0x034f, 0x034f}, /* combining grapheme joiner */
+		{0x0600, 0x0605}, /* Arabic number signs: format */
+		{0x061c, 0x061c}, /* Arabic letter mark: bidi */
+		{0x06dd, 0x06dd},    {0x070f, 0x070f},
+		{0x0890, 0x0891},    {0x08e2, 0x08e2},
+		{0x115f, 0x1160}, /* Hangul fillers */
+		{0x1680, 0x1680}, /* Ogham space */
+		{0x17b4, 0x17b5}, /* Khmer inherent vowels */
+		{0x180b, 0x180f}, /* Mongolian selectors */
+		{0x2000, 0x200f}, /* spaces, zero-width, LRM, RLM */
+		{0x2028, 0x202f}, /* separators, bidi embeddings */
+		{0x205f, 0x206f}, /* space, joiners, bidi isolates */
+		{0x2800, 0x2800}, /* the Braille pattern without dots */
+		{0x3000, 0x3000}, /* ideographic space */
+		{0x3164, 0x3164}, /* Hangul filler */
+		{0xe000, 0xf8ff}, /* private use: whatever a font has */
+		{0xfe00, 0xfe0f}, /* variation selectors */
+		{0xfeff, 0xfeff}, /* byte order mark */
+		{0xfdd0, 0xfdef}, /* no characters */
+		{0xffa0, 0xffa0}, /* halfwidth Hangul filler */
+		{0xfff0, 0xffff}, /* interlinear annotation, U+FFFD */
+		{0x110bd, 0x110bd},  {0x110cd, 0x110cd},
+		{0x13430, 0x1343f},  /* hieroglyph controls */
+		{0x1bca0, 0x1bca3},  /* shorthand controls */
+		{0x1d173, 0x1d17a},  /* musical controls */
 		{0xe0000, 0x10ffff}, /* tags, selectors, private use */
 	};
 

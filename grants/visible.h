@@ -35,8 +35,7 @@ enum visible_medium {
  * "… (N more bytes)". free()
  */
 char *visible_text(const char *p, size_t len, size_t max_count,
-		   enum visible_medium medium)
-	__attribute__((returns_nonnull));
+		   enum visible_medium medium) __attribute__((returns_nonnull));
 
 /* Does this code point show as itself and leave its neighbours alone? Spaces
  * but U+0020 do not; combining marks do. */

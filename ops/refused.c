@@ -25,8 +25,8 @@ static void add(struct refused *r, const char *path)
 	struct folder *f;
 	struct stat st;
 
-	r->folders = alloc_resize(r->folders, r->count + 1,
-				  sizeof(*r->folders));
+	r->folders =
+		alloc_resize(r->folders, r->count + 1, sizeof(*r->folders));
 	f = &r->folders[r->count++];
 	*f = (struct folder){.path = real ? real : alloc_str(path)};
 	if (stat(path, &st) == 0) {
@@ -39,7 +39,10 @@ static void add(struct refused *r, const char *path)
 static void add_below_home(struct refused *r, const char *home_dir)
 {
 	static const char *const names[] = {
-		".ssh", ".gnupg", ".pi", ".config/boxery",
+		".ssh",
+		".gnupg",
+		".pi",
+		".config/boxery",
 		".local/state/boxery",
 	};
 

@@ -84,8 +84,8 @@ static enum approval_state ask(const struct req *r, int64_t now_s,
 	return s;
 }
 
-static const struct req base = {"1:stdio", "demo", "llm:openai env:A",
-				{.for_s = 60}};
+static const struct req base = {
+	"1:stdio", "demo", "llm:openai env:A", {.for_s = 60}};
 
 static void approve(const char *id, int64_t now_s)
 {
@@ -159,8 +159,7 @@ static void bound(void **state)
 		{base.client, base.vm, "llm:openai env:A env:B", base.terms},
 		{base.client, base.vm, base.grants, {.for_s = 61}},
 		{base.client, base.vm, base.grants, {0}},
-		{base.client, base.vm, base.grants,
-		 {.for_s = 60, .uses = 1}},
+		{base.client, base.vm, base.grants, {.for_s = 60, .uses = 1}},
 		{base.client, base.vm, base.grants, {.until_s = NOW + 60}},
 	};
 	char id[APPROVAL_ID_LEN + 1];
@@ -186,9 +185,9 @@ static void expired(void **state)
 	ask(&base, NOW, id);
 	assert_fails(approval_get(db, id, NOW + LIMIT_APPROVAL_S, &a, &e), &e,
 		     ERR_NOT_FOUND, id);
-	assert_fails(approval_decide(db, id, true, "x", NOW + LIMIT_APPROVAL_S,
-				     &e),
-		     &e, ERR_NOT_FOUND, id);
+	assert_fails(
+		approval_decide(db, id, true, "x", NOW + LIMIT_APPROVAL_S, &e),
+		&e, ERR_NOT_FOUND, id);
 	/* not fetched */
 	approve(id, NOW + 5);
 	assert_int_equal(ask(&base, NOW + 5 + LIMIT_APPROVAL_S, NULL),
@@ -239,9 +238,9 @@ static void caps(void **state)
 	assert_int_equal(ask(&base, NOW + LIMIT_APPROVAL_S, NULL),
 			 APPROVAL_PENDING);
 	waiting = 0;
-	assert_ok(approval_list(db, NOW + LIMIT_APPROVAL_S, count, &waiting,
-				&e),
-		  &e);
+	assert_ok(
+		approval_list(db, NOW + LIMIT_APPROVAL_S, count, &waiting, &e),
+		&e);
 	assert_int_equal(waiting, 1);
 }
 
@@ -265,9 +264,8 @@ static void at_once(void **state)
 	ask(&base, NOW, id);
 	approve(id, NOW);
 	for (size_t i = 0; i < ARRAY_COUNT(threads); i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, fetch,
-						&fetched),
-				 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, fetch, &fetched), 0);
 	for (size_t i = 0; i < ARRAY_COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(fetched, 1);

@@ -105,7 +105,8 @@ static void askers(void **state)
 		a.grants = &s;
 		auto_json json_t *q = confirm_question(&a);
 		const char *text = member(q, "terminal");
-		if (!strstr(text, rows[i].want) || strstr(text, rows[i].not_want))
+		if (!strstr(text, rows[i].want) ||
+		    strstr(text, rows[i].not_want))
 			fail_msg("row %zu: %s", i, text);
 	}
 	grantset_finish(&s);
@@ -133,8 +134,7 @@ static void kinds(void **state)
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
 		autofree char *json = alloc_printf("[\"%s\"]", rows[i].grant);
 		struct grantset s = set_of(json);
-		struct confirm_ask a = {
-			.vm = "x", .grants = &s, .client = "c"};
+		struct confirm_ask a = {.vm = "x", .grants = &s, .client = "c"};
 		auto_json json_t *q = confirm_question(&a);
 
 		if (!strstr(member(q, "terminal"), rows[i].want) ||
@@ -167,8 +167,8 @@ static void longest(void **state)
 		json_array_append_new(texts, json_string(text));
 	}
 	assert_ok(grantset_parse(texts, &s, &e), &e);
-	struct confirm_ask a = {.vm = "x", .grants = &s, .client = "c",
-				.reason = reason};
+	struct confirm_ask a = {
+		.vm = "x", .grants = &s, .client = "c", .reason = reason};
 	auto_json json_t *q = confirm_question(&a);
 	assert_non_null(strstr(member(q, "dialog"), "more bytes)\""));
 	grantset_finish(&s);

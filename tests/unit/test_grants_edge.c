@@ -140,9 +140,9 @@ static void files(void **state)
 	assert_ok(edge_read(&h, "demo", &back, &e), &e);
 	assert_int_equal(back.count, 3);
 	edge_finish(&back);
-	assert_ok(path_write_file(unit_path("edge/demo.json"), "{", 1, 0600,
-				  &e),
-		  &e);
+	assert_ok(
+		path_write_file(unit_path("edge/demo.json"), "{", 1, 0600, &e),
+		&e);
 	assert_fails(edge_read(&h, "demo", &back, &e), &e, ERR_INVALID,
 		     "demo.json");
 	assert_ok(edge_remove(&h, "demo", &e), &e);

@@ -10,37 +10,36 @@
 
 static const struct {
 	const char *in, *out; /* out NULL: the same */
+	const char *name, *target, *slot;
 	enum grant_kind kind;
-	const char *name, *target;
 	bool read_only;
-	const char *slot;
 } good[] = {
-	{"llm:chatgpt", NULL, GRANT_LLM, "chatgpt", NULL, false, NULL},
-	{"llm:openai", NULL, GRANT_LLM, "openai", NULL, false, NULL},
-	{"llm:anthropic", NULL, GRANT_LLM, "anthropic", NULL, false, NULL},
-	{"llm:ollama", NULL, GRANT_LLM, "ollama", NULL, false, NULL},
-	{"http:a", NULL, GRANT_HTTP, "a", NULL, false, NULL},
-	{"http:my_api-2", NULL, GRANT_HTTP, "my_api-2", NULL, false, NULL},
-	{"github", NULL, GRANT_GITHUB, "", NULL, false, NULL},
-	{"github:ro", NULL, GRANT_GITHUB, "", NULL, true, NULL},
-	{"github:a/b", NULL, GRANT_GITHUB, "a/b", NULL, false, NULL},
-	{"github:a/b:ro", NULL, GRANT_GITHUB, "a/b", NULL, true, NULL},
-	{"github:ro/ro:ro", NULL, GRANT_GITHUB, "ro/ro", NULL, true, NULL},
+	{"llm:chatgpt", NULL, "chatgpt", NULL, NULL, GRANT_LLM, false},
+	{"llm:openai", NULL, "openai", NULL, NULL, GRANT_LLM, false},
+	{"llm:anthropic", NULL, "anthropic", NULL, NULL, GRANT_LLM, false},
+	{"llm:ollama", NULL, "ollama", NULL, NULL, GRANT_LLM, false},
+	{"http:a", NULL, "a", NULL, NULL, GRANT_HTTP, false},
+	{"http:my_api-2", NULL, "my_api-2", NULL, NULL, GRANT_HTTP, false},
+	{"github", NULL, "", NULL, NULL, GRANT_GITHUB, false},
+	{"github:ro", NULL, "", NULL, NULL, GRANT_GITHUB, true},
+	{"github:a/b", NULL, "a/b", NULL, NULL, GRANT_GITHUB, false},
+	{"github:a/b:ro", NULL, "a/b", NULL, NULL, GRANT_GITHUB, true},
+	{"github:ro/ro:ro", NULL, "ro/ro", NULL, NULL, GRANT_GITHUB, true},
 	{"github:My-Org/Some.Repo_x", "github:my-org/some.repo_x",
-	 GRANT_GITHUB, "my-org/some.repo_x", NULL, false, NULL},
-	{"github:a/.github", NULL, GRANT_GITHUB, "a/.github", NULL, false,
-	 NULL},
-	{"env:FOO", NULL, GRANT_ENV, "FOO", NULL, false, "env:FOO"},
-	{"env:_a1", NULL, GRANT_ENV, "_a1", NULL, false, "env:_a1"},
-	{"file:/a", NULL, GRANT_FILE, "/a", NULL, false, "file:a"},
-	{"file:~/a b/c:d", NULL, GRANT_FILE, "~/a b/c:d", NULL, false,
-	 "file:c:d"},
-	{"file:/a→/b/c", NULL, GRANT_FILE, "/a", "/b/c", false, "file:/b/c"},
-	{"file:/a=>~/b", "file:/a→~/b", GRANT_FILE, "/a", "~/b", false,
-	 "file:~/b"},
-	{"file:/Grüße/日本 *_[x].txt", NULL, GRANT_FILE,
-	 "/Grüße/日本 *_[x].txt", NULL, false, "file:日本 *_[x].txt"},
-	{"ssh-agent", NULL, GRANT_SSH_AGENT, "", NULL, false, NULL},
+	 "my-org/some.repo_x", NULL, NULL, GRANT_GITHUB, false},
+	{"github:a/.github", NULL, "a/.github", NULL, NULL, GRANT_GITHUB,
+	 false},
+	{"env:FOO", NULL, "FOO", NULL, "env:FOO", GRANT_ENV, false},
+	{"env:_a1", NULL, "_a1", NULL, "env:_a1", GRANT_ENV, false},
+	{"file:/a", NULL, "/a", NULL, "file:a", GRANT_FILE, false},
+	{"file:~/a b/c:d", NULL, "~/a b/c:d", NULL, "file:c:d", GRANT_FILE,
+	 false},
+	{"file:/a→/b/c", NULL, "/a", "/b/c", "file:/b/c", GRANT_FILE, false},
+	{"file:/a=>~/b", "file:/a→~/b", "/a", "~/b", "file:~/b", GRANT_FILE,
+	 false},
+	{"file:/Grüße/日本 *_[x].txt", NULL, "/Grüße/日本 *_[x].txt", NULL,
+	 "file:日本 *_[x].txt", GRANT_FILE, false},
+	{"ssh-agent", NULL, "", NULL, NULL, GRANT_SSH_AGENT, false},
 };
 
 static void reads_and_prints(void **state)

@@ -77,10 +77,9 @@ static int check(const char *text, const struct policy_ask *a, char **ret_text,
 		 struct err *e)
 {
 	const char *at = strchr(text, '@');
-	autofree char *whole =
-		at ? alloc_printf("%.*s%s%s", (int)(at - text), text,
-				  unit_dir(), at + 1)
-		   : alloc_str(text);
+	autofree char *whole = at ? alloc_printf("%.*s%s%s", (int)(at - text),
+						 text, unit_dir(), at + 1)
+				  : alloc_str(text);
 	json_t *texts = json_pack("[s]", whole);
 	struct grantset set = {0};
 	struct terms none = {0};
@@ -165,8 +164,8 @@ static void file_rules(void **state)
 			}
 			assert_ok(rc, &e);
 			const char *at = strchr(files[i].want, '@');
-			autofree char *want = alloc_printf(
-				"file:%s%s", unit_dir(), at + 1);
+			autofree char *want =
+				alloc_printf("file:%s%s", unit_dir(), at + 1);
 			assert_string_equal(got, want);
 		}
 	}
@@ -222,8 +221,8 @@ static void whole_requests(void **state)
 	struct terms terms = {0};
 	struct grantset set = {0};
 	struct err e = {0};
-	json_t *texts = json_pack("[s, s]", "file:~/work/link",
-				  "file:~/work/plain");
+	json_t *texts =
+		json_pack("[s, s]", "file:~/work/link", "file:~/work/plain");
 
 	(void)state;
 	assert_ok(grantset_parse(texts, &set, &e), &e);
@@ -246,9 +245,9 @@ static void values(void **state)
 	assert_ok(policy_check_value("A", "", 0, &e), &e);
 	assert_ok(policy_check_value("A", "a\nb\xff", 4, &e), &e);
 	assert_ok(policy_check_value("A", large, LIMIT_GRANT_ENV_LEN, &e), &e);
-	assert_fails(policy_check_value("A", large, LIMIT_GRANT_ENV_LEN + 1,
-					&e),
-		     &e, ERR_LIMIT, "env:A");
+	assert_fails(
+		policy_check_value("A", large, LIMIT_GRANT_ENV_LEN + 1, &e), &e,
+		ERR_LIMIT, "env:A");
 	assert_fails(policy_check_value("A", "canary\0b", 8, &e), &e,
 		     ERR_INVALID, "NUL");
 	assert_null(strstr(e.msg, "canary"));
@@ -282,18 +281,16 @@ static void repointed(void **state)
 	/* the file itself, and a folder on the way */
 	assert_int_equal(unlink(unit_path("home/work/plain")), 0);
 	tree_link(unit_path("home/work/plain"), "../.ssh/id");
-	assert_fails(policy_read_file(&home, unit_path("home/work/plain"), &s,
-				      &e),
-		     &e, ERR_DENIED, "symbolic link");
+	assert_fails(
+		policy_read_file(&home, unit_path("home/work/plain"), &s, &e),
+		&e, ERR_DENIED, "symbolic link");
 	assert_int_equal(rename(unit_path("home/work"), unit_path("home/w")),
 			 0);
 	tree_link(unit_path("home/work"), ".ssh");
-	assert_fails(policy_read_file(&home, unit_path("home/work/id"), &s,
-				      &e),
+	assert_fails(policy_read_file(&home, unit_path("home/work/id"), &s, &e),
 		     &e, ERR_DENIED, "symbolic link");
 	/* a path that now lies in a refused folder though no link leads on */
-	assert_fails(policy_read_file(&home, unit_path("home/.ssh/id"), &s,
-				      &e),
+	assert_fails(policy_read_file(&home, unit_path("home/.ssh/id"), &s, &e),
 		     &e, ERR_DENIED, ".ssh is ever granted");
 	assert_null(s);
 }
@@ -368,8 +365,7 @@ static void races(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
-	TEST(file_rules), TEST(other_rules), TEST(whole_requests),
-	TEST(values),	  TEST(reads),	     TEST(repointed),
-	TEST(races),
+	TEST(file_rules), TEST(other_rules), TEST(whole_requests), TEST(values),
+	TEST(reads),	  TEST(repointed),   TEST(races),
 };
 UNIT_MAIN(tests)

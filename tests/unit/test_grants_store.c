@@ -60,8 +60,8 @@ static struct grantset set_of(const char *texts)
 	return s;
 }
 
-static int add(const char *vm, const char *texts, struct terms t,
-	       int64_t now_s, struct err *e)
+static int add(const char *vm, const char *texts, struct terms t, int64_t now_s,
+	       struct err *e)
 {
 	struct grantset s = set_of(texts);
 	struct store_add a = {vm, &s, t, "1000:cli", "terminal", now_s};
@@ -90,9 +90,9 @@ static void append(const struct store_grant *g, void *ctx)
 	*all = longer;
 }
 
-#define assert_held(vm, now, want) assert_held_((vm), (now), (want), __LINE__)
-static void assert_held_(const char *vm, int64_t now_s, const char *want,
-			 int line)
+#define assert_held(vm, now, want) check_held((vm), (now), (want), __LINE__)
+static void check_held(const char *vm, int64_t now_s, const char *want,
+		       int line)
 {
 	char *all = alloc_str("");
 	struct err e = {0};
@@ -104,9 +104,9 @@ static void assert_held_(const char *vm, int64_t now_s, const char *want,
 }
 
 /* The providers that the proxy sees for a VM, each with its uses. */
-#define assert_seen(vm, now, want) assert_seen_((vm), (now), (want), __LINE__)
-static void assert_seen_(const char *vm, int64_t now_s, const char *want,
-			 int line)
+#define assert_seen(vm, now, want) check_seen((vm), (now), (want), __LINE__)
+static void check_seen(const char *vm, int64_t now_s, const char *want,
+		       int line)
 {
 	struct edge x = {0};
 	struct err e = {0};
@@ -220,8 +220,7 @@ static void widening(void **state)
 	struct err e = {0};
 
 	(void)state;
-	add_ok("demo", "llm:openai env:A",
-	       (struct terms){.for_s = 60});
+	add_ok("demo", "llm:openai env:A", (struct terms){.for_s = 60});
 	autofree char *id = id_of("demo", "openai");
 	assert_ok(store_use(store, "demo", id, NOW, &e), &e);
 	add_ok("demo", "llm:openai", (struct terms){.for_s = 90, .uses = 7});
@@ -278,9 +277,8 @@ static void uses_at_once(void **state)
 	(void)state;
 	add_ok("demo", "llm:openai", (struct terms){.uses = 100});
 	for (size_t i = 0; i < ARRAY_COUNT(threads); i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, use_many,
-						&taken),
-				 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, use_many, &taken), 0);
 	for (size_t i = 0; i < ARRAY_COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(taken, 100);
@@ -302,11 +300,11 @@ static void revokes(void **state)
 	assert_string_equal(gone, "demo env:A 0 0/-1");
 	autofree char *id = id_of("demo", "ollama");
 	assert_ok(store_revoke(store, "demo", id, NULL, NULL, &e), &e);
-	assert_held("demo", NOW, "demo llm:openai 0 0/-1; demo ssh-agent 0 "
-				 "0/-1");
+	assert_held("demo", NOW,
+		    "demo llm:openai 0 0/-1; demo ssh-agent 0 "
+		    "0/-1");
 	assert_seen("demo", NOW, "openai -1");
-	assert_fails(store_use(store, "demo", id, NOW, &e), &e, ERR_DENIED,
-		     "");
+	assert_fails(store_use(store, "demo", id, NOW, &e), &e, ERR_DENIED, "");
 	assert_ok(store_revoke(store, "demo", NULL, NULL, NULL, &e), &e);
 	assert_ok(store_revoke(store, "demo", NULL, NULL, NULL, &e), &e);
 	assert_held("demo", NOW, "");
@@ -355,9 +353,9 @@ static void conflicts(void **state)
 
 	(void)state;
 	add_ok("demo", "file:/x/a file:/b→/t", (struct terms){0});
-	assert_fails(add("demo", "llm:openai file:/y/a", (struct terms){0},
-			 NOW, &e),
-		     &e, ERR_EXISTS, "file:a: another grant is in this place");
+	assert_fails(
+		add("demo", "llm:openai file:/y/a", (struct terms){0}, NOW, &e),
+		&e, ERR_EXISTS, "file:a: another grant is in this place");
 	assert_fails(add("demo", "file:/c→/t", (struct terms){0}, NOW, &e), &e,
 		     ERR_EXISTS, "file:/t");
 	assert_fails(add("demo", "env:A", (struct terms){.uses = 1}, NOW, &e),
@@ -368,8 +366,7 @@ static void conflicts(void **state)
 	assert_seen("demo", NOW, "");
 	add_ok("demo", "file:/x/a", (struct terms){.for_s = 5});
 	/* what ended is in nobody's way */
-	assert_ok(add("demo", "file:/y/a", (struct terms){0}, NOW + 5, &e),
-		  &e);
+	assert_ok(add("demo", "file:/y/a", (struct terms){0}, NOW + 5, &e), &e);
 	/* another VM's place is another place */
 	add_ok("x", "file:/x/a", (struct terms){0});
 }
@@ -415,9 +412,8 @@ static void failing_disk(void **state)
 	(void)state;
 	add_ok("demo", "llm:openai", (struct terms){0});
 	/* in the way of the folder, as root may write everywhere */
-	assert_int_equal(rename(unit_path("config/edge"),
-				unit_path("config/aside")),
-			 0);
+	assert_int_equal(
+		rename(unit_path("config/edge"), unit_path("config/aside")), 0);
 	tree_text(unit_path("config/edge"), "");
 	assert_fails(store_revoke(store, "demo", NULL, NULL, NULL, &e), &e,
 		     ERR_SYSTEM, "edge");
@@ -484,10 +480,12 @@ static void changes_at_once(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
-	TEST(adds_and_lists), TEST(missing),	  TEST(widening),
-	TEST(uses),	      TEST(uses_at_once), TEST(revokes),
-	TEST(expires),	      TEST(conflicts),	  TEST(limit),
-	TEST(forgets),	      TEST(failing_disk), TEST(reconciles),
+	TEST(adds_and_lists),  TEST(missing),
+	TEST(widening),	       TEST(uses),
+	TEST(uses_at_once),    TEST(revokes),
+	TEST(expires),	       TEST(conflicts),
+	TEST(limit),	       TEST(forgets),
+	TEST(failing_disk),    TEST(reconciles),
 	TEST(changes_at_once),
 };
 UNIT_MAIN(tests)

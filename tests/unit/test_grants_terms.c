@@ -188,8 +188,7 @@ static void words(void **state)
 		{{0, 0, 0}, "Without end, until you revoke it."},
 		{{3600, 0, 0}, "For 1 hour from your yes."},
 		{{5400, 0, 1}, "For 90 minutes from your yes, at most 1 time."},
-		{{0, NOW, 20},
-		 "Until 2026-09-21T14:13:20Z, at most 20 times."},
+		{{0, NOW, 20}, "Until 2026-09-21T14:13:20Z, at most 20 times."},
 	};
 
 	(void)state;

@@ -101,7 +101,8 @@ static void life(void **state)
 	assert_false(known(other, "other"));
 }
 
-/* A file that cannot be written: the old token stays, the new one is nobody's. */
+/* A file that cannot be written: the old token stays, the new one is nobody's.
+ */
 static void failing(void **state)
 {
 	autofree char *demo = mint("demo");
@@ -130,9 +131,8 @@ static void forged(void **state)
 	autofree char *longer = alloc_printf("%sx", demo);
 	autofree char *no_name = alloc_printf(":%s", secret);
 	autofree char *upper = alloc_printf("Demo:%s", secret);
-	const char *const rows[] = {"",	      ":",	secret, "demo",
-				    "demo:",  borrowed, nobody, longer,
-				    no_name,  upper};
+	const char *const rows[] = {"",	      ":",    secret, "demo",  "demo:",
+				    borrowed, nobody, longer, no_name, upper};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
@@ -147,8 +147,8 @@ static void forged(void **state)
 	autofree char *file = tree_read(unit_path("tokens.json"));
 	char vm[LIMIT_NAME_LEN + 1];
 	demo[4] = '\0';
-	assert_false(token_check(file, strlen(file), demo,
-				 5 + TOKEN_SECRET_LEN, vm));
+	assert_false(token_check(file, strlen(file), demo, 5 + TOKEN_SECRET_LEN,
+				 vm));
 }
 
 /* A file that is not ours, or of another version, knows nobody. */
@@ -160,20 +160,19 @@ static void foreign_files(void **state)
 	char vm[LIMIT_NAME_LEN + 1];
 	struct err e = {0};
 	static const struct {
-		const char *head;
+		const char *head, *tail;
 		int hex_len;
-		const char *tail;
 		bool want;
 	} rows[] = {
-		{"{\"v\":1,\"tokens\":{\"a\":\"", 64, "\"}}", true},
-		{"{\"v\":2,\"tokens\":{\"a\":\"", 64, "\"}}", false},
-		{"{\"tokens\":{\"a\":\"", 64, "\"}}", false},
-		{"{\"v\":1,\"tokens\":{\"b\":\"", 64, "\"}}", false},
-		{"{\"v\":1,\"tokens\":{\"a\":[\"", 64, "\"]}}", false},
-		{"{\"v\":1,\"tokens\":{\"a\":\"", 63, "\"}}", false},
-		{"{\"v\":1,\"tokens\":{\"a\":\"", 0, "\"}}", false},
-		{"{\"v\":1,\"tokens\":{\"a\":\"", 64, "\"}", false},
-		{"[\"", 64, "\"]", false},
+		{"{\"v\":1,\"tokens\":{\"a\":\"", "\"}}", 64, true},
+		{"{\"v\":2,\"tokens\":{\"a\":\"", "\"}}", 64, false},
+		{"{\"tokens\":{\"a\":\"", "\"}}", 64, false},
+		{"{\"v\":1,\"tokens\":{\"b\":\"", "\"}}", 64, false},
+		{"{\"v\":1,\"tokens\":{\"a\":[\"", "\"]}}", 64, false},
+		{"{\"v\":1,\"tokens\":{\"a\":\"", "\"}}", 63, false},
+		{"{\"v\":1,\"tokens\":{\"a\":\"", "\"}}", 0, false},
+		{"{\"v\":1,\"tokens\":{\"a\":\"", "\"}", 64, false},
+		{"[\"", "\"]", 64, false},
 	};
 	autofree char *presented = alloc_printf("a:%s", secret);
 

@@ -70,8 +70,8 @@ static void texts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-		const char *want = rows[i].dialog ? rows[i].dialog
-						  : rows[i].terminal;
+		const char *want =
+			rows[i].dialog ? rows[i].dialog : rows[i].terminal;
 		autofree char *t = visible_text(rows[i].in, strlen(rows[i].in),
 						1000, VISIBLE_TERMINAL);
 		autofree char *d = visible_text(rows[i].in, strlen(rows[i].in),

@@ -7,6 +7,7 @@
 #include "vmctl/datadir.h"
 #include "vmctl/handlers.h"
 #include "vmctl/image.h"
+#include "vmctl/isolation.h"
 #include "vmctl/netread.h"
 #include "vmctl/overlay.h"
 #include "vmctl/service.h"
@@ -78,12 +79,17 @@ static void check_programs(json_t *rows)
 	}
 }
 
-static void check_netread(json_t *rows)
+static void check_netread(struct service *s, json_t *rows)
 {
 	struct netread r = {0};
 	struct err e = {0};
+	bool isolated;
 
-	if (netread(deadline_in_ms(NETREAD_MS), &r, &e))
+	if (isolation_wanted(&s->home, &isolated, &e))
+		say(rows, "isolation check", false, err_msg(&e));
+	else if (!isolated)
+		say(rows, "isolation check", true, "off, as host.env says");
+	else if (netread(deadline_in_ms(NETREAD_MS), &r, &e))
 		say(rows, "isolation check", false, err_msg(&e));
 	else if (!r.bridge_calls_iptables &&
 		 access("/proc/sys/net/bridge", F_OK) == 0)
@@ -159,7 +165,7 @@ int op_doctor(struct call *c, const json_t *args, json_t **ret_result,
 	(void)e;
 	check_programs(rows);
 	s->backend->ops->doctor(s->backend, say, rows);
-	check_netread(rows);
+	check_netread(s, rows);
 	check_data(s, rows);
 	check_images(s, rows);
 	*ret_result = json_pack("{s:O}", "rows", rows);

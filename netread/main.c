@@ -1,5 +1,6 @@
 /*
- * boxery-netread - print the host's packet filter, which only root may read
+ * boxery-netread - print the host's packet filter, which only root may read,
+ * and have it apply to all that libvirt's guests send
  *
  * Members of group libvirt run it, to see that libvirt applied all of their
  * guests' filters. It is installed as root:libvirt 0750 with the file
@@ -12,7 +13,13 @@
  * they nor this program can be traced by a caller who lacks them (ptrace(2)),
  * and the dynamic linker ignores his environment here (AT_SECURE).
  *
- * CAP_NET_ADMIN: to ask nf_tables. CAP_NET_RAW: the legacy variants of both
+ * A bridge hands frames for 802.1D's reserved addresses (01:80:c2:00:00:0x) to
+ * its host as received on the port, past the chains of its guests: IPv4 and
+ * IPv6 in them reach the host's sockets. Told by group_fwd_mask to forward
+ * them, it treats them as it does all others, and the chains judge them. So
+ * each port that has chains of libvirt's is told that; nothing is opened.
+ *
+ * CAP_NET_ADMIN: to ask nf_tables, to set that. CAP_NET_RAW: the legacy variants of both
  * tools, which /etc/alternatives may name, ask through a raw socket.
  *
  * Output:  "ebtables LEN\n", LEN bytes, "iptables LEN\n", LEN bytes, "end\n",
@@ -22,11 +29,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -155,6 +169,75 @@ static size_t read_table(const struct table *t, char *ret)
 	return len;
 }
 
+/* -- the ports' reserved addresses -- */
+
+/* All that a port can be told to forward; a bridge drops 01, PAUSE. */
+#define FORWARD_MASK 0xfffd
+
+struct set_mask {
+	struct nlmsghdr head;
+	struct ifinfomsg link;
+	struct nlattr port, mask;
+	uint16_t value, padding;
+};
+
+/* Whoever looks at the port afterwards sees if it did not work out. */
+static void set_forward_mask(int rtnl, unsigned index)
+{
+	const struct set_mask m = {
+		.head = {.nlmsg_len = sizeof(m),
+			 .nlmsg_type = RTM_SETLINK,
+			 .nlmsg_flags = NLM_F_REQUEST},
+		.link = {.ifi_family = AF_BRIDGE, .ifi_index = (int)index},
+		.port = {.nla_len = 2 * sizeof(struct nlattr) + 4,
+			 .nla_type = IFLA_PROTINFO | NLA_F_NESTED},
+		.mask = {.nla_len = sizeof(struct nlattr) + 2,
+			 .nla_type = IFLA_BRPORT_GROUP_FWD_MASK},
+		.value = FORWARD_MASK};
+
+	if (send(rtnl, &m, sizeof(m), 0) != sizeof(m))
+		warn("a port's group_fwd_mask");
+}
+
+/* Setting it is news to all who watch the host's links: not each time. */
+static bool forwards_all(const char *dev)
+{
+	char file[64 + IF_NAMESIZE], text[16] = "";
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(file, sizeof(file), "/sys/class/net/%s/brport/group_fwd_mask",
+		 dev);
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	return n > 0 && strtoul(text, NULL, 16) == FORWARD_MASK;
+}
+
+static void close_ports(const char *ebtables)
+{
+	static const char rule[] = "\n-A PREROUTING -i ";
+	int rtnl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (rtnl < 0)
+		err(1, "rtnetlink");
+	for (const char *at = ebtables; (at = strstr(at, rule));) {
+		char dev[IF_NAMESIZE], chain[IF_NAMESIZE];
+		unsigned index;
+
+		at += sizeof(rule) - 1;
+		if (sscanf(at, "%15s -j libvirt-I-%15s", dev, chain) != 2 ||
+		    strcmp(dev, chain) != 0 || forwards_all(dev))
+			continue;
+		index = if_nametoindex(dev);
+		if (index != 0)
+			set_forward_mask(rtnl, index);
+	}
+	close(rtnl);
+}
+
 int main(int argc, char *argv[])
 {
 	(void)argv;
@@ -164,6 +247,7 @@ int main(int argc, char *argv[])
 	keep_caps();
 	for (size_t i = 0; i < TABLES_COUNT; i++)
 		read_from[i].len = read_table(&tables[i], read_from[i].text);
+	close_ports(read_from[0].text);
 	for (size_t i = 0; i < TABLES_COUNT; i++) {
 		printf("%s %zu\n", tables[i].name, read_from[i].len);
 		(void)fwrite(read_from[i].text, 1, read_from[i].len, stdout);

@@ -125,7 +125,7 @@ static enum isolation judge(const struct vm_record *v,
 	}
 	applied = (struct netfilter_applied){
 		chains->r.ebtables, chains->r.iptables,
-		chains->r.bridge_calls_iptables};
+		chains->r.bridge_calls_iptables, netread_port(p->dev)};
 	return netfilter_check(&port, &applied, why) ? ISOLATION_WRONG
 						     : ISOLATION_ON;
 }

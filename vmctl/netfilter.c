@@ -521,5 +521,11 @@ int netfilter_check(const struct netfilter_port *p,
 			       "packets, so chain HI-%s is idle: sudo sysctl "
 			       "-w net.bridge.bridge-nf-call-iptables=1",
 			       p->dev);
+	if (!a->port_forwards_all)
+		return err_set(e, ERR_STATE,
+			       "frames of %s for 01:80:c2:00:00:0x pass by chain "
+			       "libvirt-I-%s: sudo ip link set %s type "
+			       "bridge_slave group_fwd_mask 0xfffd",
+			       p->dev, p->dev, p->dev);
 	return 0;
 }

@@ -10,6 +10,10 @@
  * chains FI-, FO- and HI-DEV, which see bridged packets only while
  * net.bridge.bridge-nf-call-iptables is 1: that is part of the check.
  *
+ * A bridge takes frames for 802.1D's reserved addresses (01:80:c2:00:00:0x) for
+ * its host's own, so that IPv4 and IPv6 in them would pass by all chains; its
+ * port's group_fwd_mask has them forwarded, which is through the chains.
+ *
  * The guest's address is given, not learned: it is the one that the host's
  * DHCP has reserved for the MAC, so the chains are complete before the guest
  * runs its first instruction, and no process of root's parses a guest's DHCP.
@@ -56,6 +60,7 @@ struct netfilter_applied {
 	const char *ebtables; /* ebtables-save -t nat */
 	const char *iptables; /* iptables-save -t filter */
 	bool bridge_calls_iptables;
+	bool port_forwards_all; /* its group_fwd_mask is full */
 };
 /*
  * Are the port's chains exactly what they must be, and do its packets come to

@@ -20,6 +20,7 @@
 #define OUTPUT_CAP (2 * TABLE_CAP + 256)
 #define PROGRAM_CAP ((size_t)4 << 20)
 #define SYSCTL "/proc/sys/net/bridge/bridge-nf-call-iptables"
+#define FORWARDS_ALL "0xfffd\n" /* all but 01, which a bridge drops */
 
 /* -- what the helper prints ------------------------------------------------ */
 
@@ -85,44 +86,22 @@ int netread_parse(const char *text, size_t len, struct netread *ret,
 
 /* -- reading --------------------------------------------------------------- */
 
-/* Anybody may read it; without br_netfilter it is not there. */
-static bool read_sysctl(void)
+/* Anybody may read these; what is not there says nothing. */
+static bool file_says(const char *file, const char *line)
 {
 	autofree char *text = NULL;
 	size_t len;
 
-	return path_read_file(SYSCTL, 64, &text, &len, NULL) == 0 &&
-	       strcmp(text, "1\n") == 0;
+	return path_read_file(file, 64, &text, &len, NULL) == 0 &&
+	       strcmp(text, line) == 0;
 }
 
-static int run_table(const char *program, const char *table, struct deadline d,
-		     char **ret, struct err *e)
+bool netread_port(const char *dev)
 {
-	const char *const argv[] = {program, "-t", table, NULL};
-	struct buf out;
-	const struct proc_run r = {.out = &out, .cancel_fd = -1};
-	int rc = -1;
+	autofree char *file = alloc_printf(
+		"/sys/class/net/%s/brport/group_fwd_mask", dev);
 
-	buf_init(&out, TABLE_CAP);
-	if (proc_run(argv, &r, d, e) == 0) {
-		*ret = buf_take(&out);
-		rc = 0;
-	}
-	buf_finish(&out);
-	return rc;
-}
-
-static int read_as_root(struct deadline d, struct netread *ret, struct err *e)
-{
-	autofree char *ebtables = NULL;
-	autofree char *iptables = NULL;
-
-	if (run_table("/usr/sbin/ebtables-save", "nat", d, &ebtables, e) ||
-	    run_table("/usr/sbin/iptables-save", "filter", d, &iptables, e))
-		return -1;
-	ret->ebtables = TAKE_PTR(ebtables);
-	ret->iptables = TAKE_PTR(iptables);
-	return 0;
+	return !strchr(dev, '/') && file_says(file, FORWARDS_ALL);
 }
 
 static bool is_roots(const char *file)
@@ -153,15 +132,30 @@ static int check_helper(struct err *e)
 	return 0;
 }
 
-static int read_by_helper(struct deadline d, struct netread *ret,
-			  struct err *e)
+/* Root needs no capabilities, so no installed copy either. */
+static char *find_helper(struct err *e)
 {
-	static const char *const argv[] = {NETREAD_PATH, NULL};
+	char *ours;
+
+	if (geteuid() != 0)
+		return check_helper(e) ? NULL : alloc_str(NETREAD_PATH);
+	ours = netread_find_ours();
+	if (!ours)
+		(void)!err_set(e, ERR_UNAVAILABLE,
+			       "boxery-netread is not where boxery-host is: "
+			       "install boxery again");
+	return ours;
+}
+
+static int run_helper(struct deadline d, struct netread *ret, struct err *e)
+{
+	autofree char *helper = find_helper(e);
+	const char *const argv[] = {helper, NULL};
 	struct buf out;
 	const struct proc_run r = {.out = &out, .cancel_fd = -1};
 	int rc = -1;
 
-	if (check_helper(e))
+	if (!helper)
 		return -1;
 	buf_init(&out, OUTPUT_CAP);
 	if (proc_run(argv, &r, d, e) == 0)
@@ -174,12 +168,11 @@ int netread(struct deadline d, struct netread *ret, struct err *e)
 {
 	struct err why = {0};
 
-	if (geteuid() == 0 ? read_as_root(d, ret, &why)
-			   : read_by_helper(d, ret, &why))
+	if (run_helper(d, ret, &why))
 		return err_set(e, ERR_UNAVAILABLE,
 			       "the host's packet filter cannot be read: %s",
 			       err_msg(&why));
-	ret->bridge_calls_iptables = read_sysctl();
+	ret->bridge_calls_iptables = file_says(SYSCTL, "1\n");
 	return 0;
 }
 

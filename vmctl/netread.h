@@ -1,11 +1,12 @@
 /*
  * netread.h - reads the host's packet filter, which only root may
  *
- * Root runs ebtables-save and iptables-save; anybody else runs boxery-netread,
- * a helper with CAP_NET_ADMIN for members of group libvirt that prints the
- * same and takes no argument (`boxery init` installs it). It is run from
- * NETREAD_PATH and nowhere else, so that one place says who may read: root
- * owns it, and nobody else may write to it.
+ * The helper boxery-netread runs ebtables-save and iptables-save, and has the
+ * chains apply to all frames of a port (netread/main.c). Root runs the one that
+ * was built with this program; anybody else one with CAP_NET_ADMIN for members
+ * of group libvirt, which takes no argument (`boxery init` installs it). It is
+ * run from NETREAD_PATH and nowhere else, so that one place says who may read:
+ * root owns it, and nobody else may write to it.
  *
  * Shapes:  the helper's output is netread/main.c's.
  * Errors:  ERR_UNAVAILABLE, naming the command that mends it, when they cannot
@@ -31,6 +32,9 @@ struct netread {
 };
 int netread(struct deadline d, struct netread *ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* Do a port's frames for reserved addresses take the way of all others? As
+ * netfilter.h's port_forwards_all; netread() has told the port to. */
+bool netread_port(const char *dev);
 void netread_finish(struct netread *r);
 
 /* The helper's output; of ret all but bridge_calls_iptables. ERR_PROTOCOL. */

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 				   .address = "192.168.122.50",
 				   .gateway = "192.168.122.1",
 				   .bridge = "virbr0"};
-	struct netfilter_applied a = {.bridge_calls_iptables = true};
+	struct netfilter_applied a = {.bridge_calls_iptables = true,
+				      .port_forwards_all = true};
 	struct netread r = {0};
 	struct err e = {0};
 

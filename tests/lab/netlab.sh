@@ -1,5 +1,6 @@
 # Sourced inside the lab: an "internet", a "LAN" and guests' namespaces.
-# shellcheck shell=bash disable=SC2154 # top and work are the sourcing script's
+# shellcheck shell=bash disable=SC2154
+# Of the sourcing script: bin, tools, work.
 #
 #   netlab_places         internet and lan behind the host, with routes
 #   netlab_network        libvirt's network "default", with fixed addresses
@@ -11,7 +12,6 @@
 #   netlab_settled NAME…  their ports forward
 #   netlab_unbind NAME
 
-net_tool=$top/build/${MODE:-release}/tools/netfilter_tool
 virsh() { command virsh -q -c qemu:///system "$@"; }
 
 # What hides in the range of a cloud's metadata, of a tailnet, …: all there.
@@ -106,13 +106,10 @@ netlab_filters() {
 		[ $mode = nat ] || name=boxery-guest-none
 		uuid=$(virsh nwfilter-dumpxml $name 2>/dev/null |
 			sed -n 's/.*<uuid>\(.*\)<.*/\1/p')
-		"$net_tool" xml $mode ${uuid:+"$uuid"} >"$work/$mode.xml" &&
+		"$tools/filter_drive" xml $mode ${uuid:+"$uuid"} >"$work/$mode.xml" &&
 			virsh nwfilter-define "$work/$mode.xml" || return 1
 	done
 }
-
-# The product's part in a binding: see netrows.py, NEAREST.
-netlab_close() { ip link set "$1" type bridge_slave group_fwd_mask 0xfffd; }
 
 netlab_bind() {
 	cat >"$work/binding.xml" <<-XML
@@ -124,8 +121,9 @@ netlab_bind() {
 		<parameter name='GATEWAY' value='192.168.122.1'/>
 		</filterref></filterbinding>
 	XML
+	# the product's part: it closes what passes by the chains
 	virsh nwfilter-binding-create "$work/binding.xml" &&
-		netlab_close "p$1"
+		"$bin/boxery-netread" >/dev/null
 }
 
 # Ports learn before they forward, fe80:: addresses are tentative at first.

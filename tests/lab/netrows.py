@@ -197,12 +197,22 @@ row("guests", "a machine of somebody else's on the bridge", "A11 B21",
     to_machine("stranger"))
 
 
-@row("guests", "another guest, public address in its frame", "A11")
-def strange_frame(w, x, probe):
-    for mac in w.other.mac, f.BROADCAST:
-        t = [token() for _ in range(3)]
-        for packet, one in zip(three(x, INTERNET, t), t):
-            probe("other", send_ip(w, x, packet, mac), one)
+def strange_frame(*probes):
+    """To a machine, or to all, with an address that is nobody's there."""
+    def make(w, x, probe):
+        for eye, mac in probes:
+            t = [token() for _ in range(3)]
+            for packet, one in zip(three(x, INTERNET, t), t):
+                probe(eye, send_ip(w, x, packet,
+                                   mac or getattr(w, eye).mac), one)
+    return make
+
+
+row("guests", "another guest, a public address in the frame", "A11",
+    strange_frame(("other", None), ("other", f.BROADCAST)))
+# its own stack drops it, unless it forwards: nothing of ours is there
+row("guests", "somebody else's, the same (a known limit)", "A11",
+    strange_frame(("stranger", None)), nat=True)
 
 
 @row("guests", "another guest, by ARP", "A11 B12")

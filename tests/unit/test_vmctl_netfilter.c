@@ -55,7 +55,8 @@ static void edit(char **text, const char *from, const char *to)
 static int check(const struct netfilter_port *p, const struct netread *r,
 		 struct err *e)
 {
-	const struct netfilter_applied a = {r->ebtables, r->iptables, true};
+	const struct netfilter_applied a = {r->ebtables, r->iptables, true,
+					    true};
 
 	return netfilter_check(p, &a, e);
 }
@@ -411,6 +412,22 @@ static void wants_bridged_packets_seen(void **state)
 	netread_finish(&r);
 }
 
+/* A10, B23: what else lets IPv4 and IPv6 pass by the chains. */
+static void wants_reserved_frames_forwarded(void **state)
+{
+	struct netfilter_applied a = {.bridge_calls_iptables = true};
+	struct netread r;
+	struct err e = {0};
+
+	(void)state;
+	load(&r);
+	a.ebtables = r.ebtables;
+	a.iptables = r.iptables;
+	assert_fails(netfilter_check(&nat, &a, &e), &e, ERR_STATE,
+		     "pass by chain libvirt-I-vnet");
+	netread_finish(&r);
+}
+
 /* Texts of another form are no filter. */
 static void wants_whole_tables(void **state)
 {
@@ -432,7 +449,7 @@ static void wants_whole_tables(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
 		const struct netfilter_applied a = {cases[i].ebtables,
-						    cases[i].iptables, true};
+						    cases[i].iptables, true, true};
 		struct err e = {0};
 
 		assert_fails(netfilter_check(&nat, &a, &e), &e, ERR_PROTOCOL,
@@ -521,6 +538,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(tells_modes_apart),
 	cmocka_unit_test(none_needs_no_nat),
 	cmocka_unit_test(wants_bridged_packets_seen),
+	cmocka_unit_test(wants_reserved_frames_forwarded),
 	cmocka_unit_test(wants_whole_tables),
 	cmocka_unit_test(defines_filters),
 	cmocka_unit_test(defines_ranges),

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@
 #define REAP_MS 10000  /* from SIGKILL to its end; longer is the kernel's */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
-enum stage { STAGE_FDS, STAGE_CWD, STAGE_EXEC };
+enum stage { STAGE_FDS, STAGE_CWD, STAGE_LIMITS, STAGE_EXEC };
 
 /* What a child that could not start says. */
 struct report {
@@ -97,6 +98,23 @@ static int place_fds(const struct proc_opts *o)
 	return close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
+static int limit(int what, uint64_t to)
+{
+	const struct rlimit r = {to, to};
+
+	return setrlimit((__rlimit_resource_t)what, &r);
+}
+
+static int confine(const struct proc_limits *l)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    limit(RLIMIT_CORE, 0) < 0 || limit(RLIMIT_AS, l->memory_len) < 0 ||
+	    limit(RLIMIT_FSIZE, l->file_len) < 0 ||
+	    limit(RLIMIT_CPU, l->cpu_s) < 0)
+		return -1;
+	return 0;
+}
+
 __attribute__((noreturn)) static void run_child(const struct plan *p)
 {
 	int report_fd = fcntl(p->report_fd, F_DUPFD_CLOEXEC, 3);
@@ -118,6 +136,8 @@ __attribute__((noreturn)) static void run_child(const struct plan *p)
 	if (p->opts->cwd && chdir(p->opts->cwd) < 0)
 		give_up(report_fd, STAGE_CWD);
 	reset_signals();
+	if (p->opts->limits && confine(p->opts->limits) < 0)
+		give_up(report_fd, STAGE_LIMITS);
 	execve(p->file, p->argv, p->env);
 	give_up(report_fd, STAGE_EXEC);
 }

@@ -18,13 +18,26 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/*
+ * For a program that reads a stranger's bytes: it can take no more than this,
+ * leaves no core dump, and nothing that it executes gains a privilege
+ * (PR_SET_NO_NEW_PRIVS). All three are set.
+ */
+struct proc_limits {
+	uint64_t memory_len; /* address space */
+	uint64_t file_len;   /* of each file that it writes */
+	uint64_t cpu_s;
+};
 
 struct proc_opts {
 	int in_fd, out_fd, err_fd; /* -1: /dev/null; the caller keeps them */
 	const char *cwd;	   /* NULL: unchanged */
 	char *const *env;	   /* NULL: ours */
 	bool detach;		   /* setsid, survives us */
+	const struct proc_limits *limits; /* NULL: none */
 };
 
 /* The child's pid, or -1: an exec that fails is reported here. */
@@ -47,6 +60,7 @@ struct proc_run {
 	/* Polled along; readable means: stop the child, ERR_CANCELLED. -1: no */
 	int cancel_fd;
 	int64_t term_ms;       /* from SIGTERM to SIGKILL; 0: 2 s */
+	const struct proc_limits *limits; /* NULL: none */
 	int *ret_status;       /* NULL: a status other than 0 is an error */
 };
 

@@ -229,7 +229,8 @@ static int start(struct pump *p, const char *const *argv, struct err *e)
 	if (make_pipes(p, theirs, e) == 0) {
 		o = (struct proc_opts){.in_fd = theirs[0],
 				       .out_fd = theirs[1],
-				       .err_fd = theirs[2]};
+				       .err_fd = theirs[2],
+				       .limits = p->run->limits};
 		p->pid = proc_spawn(argv, &o, e);
 	}
 	for (int i = 0; i < 3; i++)

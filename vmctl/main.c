@@ -68,6 +68,15 @@ static void raise_limits(void)
 		log_debug("the limit of open files stays");
 }
 
+/* Keys are in memory, and a guest's bytes are what may crash us. */
+static void leave_no_core(void)
+{
+	const struct rlimit none = {0, 0};
+
+	if (setrlimit(RLIMIT_CORE, &none) != 0)
+		log_debug("core dumps stay as they were");
+}
+
 /* Programs that we run may live where a user's PATH does not look. */
 static void widen_path(void)
 {
@@ -167,6 +176,7 @@ static int serve_here(struct running *r, struct err *e)
 
 	umask(077);
 	raise_limits();
+	leave_no_core();
 	widen_path();
 	/* a few threads at a time do not need an arena for each core; none
 	 * runs yet: NOLINTNEXTLINE(concurrency-mt-unsafe) */

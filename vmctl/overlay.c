@@ -15,12 +15,10 @@
 /* A virtual size beyond this is an attack on the tools, not an image. */
 #define DISK_MAX_LEN ((uint64_t)64 << 40)
 
-static int run_qemu_img(const char *const *argv, int cancel_fd,
+static int run_qemu_img(const char *const *argv, const struct proc_run *r,
 			struct deadline d, struct err *e)
 {
-	struct proc_run r = {.cancel_fd = cancel_fd};
-
-	if (proc_run(argv, &r, d, e) == 0)
+	if (proc_run(argv, r, d, e) == 0)
 		return 0;
 	if (e && e->code == ERR_NOT_FOUND)
 		return err_set(e, ERR_NOT_FOUND,
@@ -34,12 +32,13 @@ static int run_qemu_img(const char *const *argv, int cancel_fd,
 int overlay_create(const char *base, const char *path, uint64_t disk_len,
 		   struct deadline d, struct err *e)
 {
+	const struct proc_run r = {.cancel_fd = -1};
 	char size[24];
 	const char *argv[] = {"qemu-img", "create", "-q",  "-f", "qcow2", "-F",
 			      "qcow2",	  "-b",	    base,  path, size,	  NULL};
 
 	snprintf(size, sizeof(size), "%" PRIu64, disk_len);
-	if (run_qemu_img(argv, -1, d, e))
+	if (run_qemu_img(argv, &r, d, e))
 		return err_wrap(e, "making the disk %s", path);
 	if (chmod(path, 0660))
 		return err_sys(e, "chmod %s", path);
@@ -154,6 +153,16 @@ int overlay_parse_header(const void *p, size_t len, uint64_t file_len,
 	return 0;
 }
 
+/* The header is judged above; all else of a stranger's image is for qemu-img,
+ * which gets no more than an honest image needs. */
+#define CONVERT_MEMORY_LEN ((uint64_t)2 << 30)
+#define CONVERT_CPU_S 3600
+/* tables of the new image: far below a 1024th of the disk, and some MiB */
+static uint64_t longest_image(uint64_t disk_len)
+{
+	return disk_len + disk_len / 1024 + 64 * MIB;
+}
+
 int overlay_convert(const char *from, const struct overlay_header *h,
 		    const char *to, int cancel_fd, struct deadline d,
 		    struct err *e)
@@ -164,8 +173,14 @@ int overlay_convert(const char *from, const struct overlay_header *h,
 			      "-O",	  "qcow2",
 			      from,	  to,
 			      NULL};
+	const struct proc_limits limits = {
+		.memory_len = CONVERT_MEMORY_LEN,
+		.file_len = longest_image(h->disk_len),
+		.cpu_s = CONVERT_CPU_S,
+	};
+	const struct proc_run r = {.cancel_fd = cancel_fd, .limits = &limits};
 
-	if (run_qemu_img(argv, cancel_fd, d, e))
+	if (run_qemu_img(argv, &r, d, e))
 		return err_wrap(e, "converting the image");
 	if (chmod(to, 0640))
 		return err_sys(e, "chmod %s", to);

@@ -146,6 +146,47 @@ static void endless_line_comes_in_pieces(void **state)
 	assert_int_equal(total, 1000000);
 }
 
+/* What the kernel says of the child, and what happens when it takes more. */
+static void limits_hold(void **state)
+{
+	static const struct proc_limits l = {
+		.memory_len = 1ULL << 30, .file_len = 4096, .cpu_s = 1};
+	static const struct {
+		const char *script;
+		int status;
+		const char *out;
+	} rows[] = {
+		{"grep -q '^NoNewPrivs:.1$' /proc/self/status", 0, ""},
+		{"ulimit -v; ulimit -f; ulimit -t; ulimit -c", 0,
+		 "1048576\n8\n1\n0\n"},
+		{"head -c 5000 /dev/zero >\"$F\"; stat -c %s \"$F\"", 0,
+		 "4096\n"},
+		{"exec dd if=/dev/zero of=/dev/null bs=2G count=1", 1, ""},
+		{"while :; do :; done", 128 + SIGKILL, ""},
+	};
+	int status = -1;
+
+	(void)state;
+	setenv("F", unit_path("file"), 1);
+	for (unsigned i = 0; i < ARRAY_COUNT(rows); i++) {
+		const char *argv[] = {"sh", "-c", rows[i].script, NULL};
+		struct err e = {0};
+		struct buf out;
+		struct proc_run r = {.out = &out,
+				     .cancel_fd = -1,
+				     .ret_status = &status,
+				     .limits = &l};
+
+		buf_init(&out, 1000);
+		assert_ok(proc_run(argv, &r, SOON, &e), &e);
+		if (status != rows[i].status ||
+		    strcmp(out.data, rows[i].out) != 0)
+			fail_msg("%s: %d \"%s\"", rows[i].script, status,
+				 out.data);
+		buf_finish(&out);
+	}
+}
+
 static void output_is_capped(void **state)
 {
 	const char *argv[] = {"yes", NULL};
@@ -238,6 +279,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(failures_name_the_last_line),
 	cmocka_unit_test(hands_on_lines),
 	cmocka_unit_test(endless_line_comes_in_pieces),
+	cmocka_unit_test(limits_hold),
 	cmocka_unit_test(output_is_capped),
 	cmocka_unit_test(deadline_kills),
 	cmocka_unit_test(cancel_kills),

@@ -315,14 +315,19 @@ static int make_guest(struct machine *m, const struct vm_record *v,
 		.key_path = key,
 	};
 	struct err why = {0};
+	bool none;
 
-	if (hostkey_read(h, v->name, &pin, &why))
+	if (hostkey_read(h, v->name, &pin, &why)) {
+		none = why.code == ERR_NOT_FOUND;
 		return err_set(e, ERR_DENIED,
-			       "Host key verification failed: no key is pinned "
-			       "for %s (%s): boxery pin %s reads it through the "
-			       "guest agent; without one, boxery pin %s "
-			       "--from-guest trusts what answers",
-			       v->name, err_msg(&why), v->name, v->name);
+			       "Host key verification failed: %s%s: boxery pin "
+			       "%s reads it through the guest agent; without "
+			       "one, boxery pin %s --from-guest trusts what "
+			       "answers",
+			       none ? "no key is pinned for " : "",
+			       none ? v->name : err_msg(&why), v->name,
+			       v->name);
+	}
 	config.host_key = pin;
 	return guest_new(&config, ret, e);
 }

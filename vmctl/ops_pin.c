@@ -39,10 +39,8 @@ static int through_agent(struct call *c, struct machine *m,
 	if (pin_through_agent(call_service(c), m, d, ret, &why) == 0)
 		return 0;
 	return err_set(e, why.code,
-		       "%s; nothing was pinned. A guest that boots has its "
-		       "agent up soon after its ssh; for one without, boxery "
-		       "pin %s --from-guest takes the key that answers at its "
-		       "address",
+		       "%s; nothing was pinned. boxery pin %s --from-guest "
+		       "takes the key that answers at its address instead",
 		       err_msg(&why), name);
 }
 

@@ -4,46 +4,10 @@
  */
 #include "base/limits.h"
 #include "ops/op.h"
+#include "ops/params.h"
 
-#define END                                                                    \
-	{                                                                      \
-		.name = NULL                                                   \
-	}
-#define P_VM                                                                   \
-	{                                                                      \
-		.name = "vm", .type = OP_VM,                                   \
-		.flags = OP_REQUIRED | OP_POSITIONAL, .help = "Name of the VM" \
-	}
-#define P_SHOT                                                                 \
-	{                                                                      \
-		.name = "screenshot", .type = OP_BOOL, .flags = OP_MCP_ONLY,   \
-		.def = "false",                                                \
-		.help = "Also return a screenshot taken after the action"      \
-	}
-#define P_XY(req)                                                              \
-	{                                                                      \
-		.name = "x", .type = OP_INT, .flags = (req) | OP_POSITIONAL,   \
-		.max = LIMIT_DESKTOP_SIDE_PX - 1, .unit = "px",                \
-		.help = "Horizontal position in the full screenshot, from "    \
-			"its left edge"                                        \
-	},                                                                     \
-	{                                                                      \
-		.name = "y", .type = OP_INT, .flags = (req) | OP_POSITIONAL,   \
-		.max = LIMIT_DESKTOP_SIDE_PX - 1, .unit = "px",                \
-		.help = "Vertical position in the full screenshot, from its "  \
-			"top edge"                                             \
-	}
-#define P_MODS                                                                 \
-	{                                                                      \
-		.name = "modifiers", .type = OP_KEY,                           \
-		.help = "Modifier keys held meanwhile, such as ctrl+shift"     \
-	}
-
-static const char *const buttons[] = {"left", "middle", "right", "back",
-				      "forward", NULL};
 static const char *const shapes[] = {"small", "standard", "large", NULL};
 static const char *const networks[] = {"nat", "none", NULL};
-static const char *const directions[] = {"up", "down", "left", "right", NULL};
 
 static const struct op_param no_params[] = {END};
 
@@ -258,137 +222,6 @@ static const struct op_param edit_params[] = {
 	 .type = OP_BOOL,
 	 .def = "false",
 	 .help = "Replace every occurrence"},
-	END};
-
-/* -- the desktop -------------------------------------------------------------- */
-
-static const struct op_param shot_params[] = {
-	P_VM,
-	{.name = "region",
-	 .type = OP_REGION,
-	 .unit = "px",
-	 .help = "Only this part, at the desktop's full resolution: [x, y, "
-		 "width, height] in full-screenshot pixels"},
-	END};
-
-static const struct op_param click_params[] = {
-	P_VM,
-	P_XY(0),
-	{.name = "button",
-	 .type = OP_ENUM,
-	 .choices = buttons,
-	 .def = "\"left\"",
-	 .help = "Which button"},
-	{.name = "count",
-	 .type = OP_INT,
-	 .min = 1,
-	 .max = 3,
-	 .def = "1",
-	 .help = "1 click, 2 double-click, 3 triple-click"},
-	P_MODS,
-	P_SHOT,
-	END};
-
-static const struct op_param move_params[] = {P_VM, P_XY(OP_REQUIRED), P_SHOT,
-					      END};
-
-static const struct op_param drag_params[] = {
-	P_VM,
-	{.name = "points",
-	 .type = OP_POINTS,
-	 .flags = OP_REQUIRED | OP_POSITIONAL,
-	 .min = 2,
-	 .max = 1000,
-	 .unit = "px",
-	 .help = "Path of [x, y] points: pressed at the first, released at "
-		 "the last"},
-	{.name = "button",
-	 .type = OP_ENUM,
-	 .choices = buttons,
-	 .def = "\"left\"",
-	 .help = "Which button"},
-	P_MODS,
-	P_SHOT,
-	END};
-
-static const struct op_param scroll_params[] = {
-	P_VM,
-	{.name = "direction",
-	 .type = OP_ENUM,
-	 .choices = directions,
-	 .flags = OP_REQUIRED | OP_POSITIONAL,
-	 .help = "Where the view goes"},
-	{.name = "notches",
-	 .type = OP_INT,
-	 .min = 1,
-	 .max = 100,
-	 .def = "3",
-	 .unit = "notches",
-	 .help = "Steps of the mouse wheel (not pixels)"},
-	{.name = "x",
-	 .type = OP_INT,
-	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
-	 .unit = "px",
-	 .help = "Move the pointer here first"},
-	{.name = "y",
-	 .type = OP_INT,
-	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
-	 .unit = "px",
-	 .help = "Move the pointer here first"},
-	P_MODS,
-	P_SHOT,
-	END};
-
-static const struct op_param type_params[] = {
-	P_VM,
-	{.name = "text",
-	 .type = OP_TEXT,
-	 .flags = OP_REQUIRED | OP_POSITIONAL,
-	 .min = 1,
-	 .max = LIMIT_TYPE_LEN,
-	 .help = "Text to type, in any script; a newline presses Return, a "
-		 "tab Tab"},
-	P_SHOT,
-	END};
-
-static const struct op_param key_params[] = {
-	P_VM,
-	{.name = "keys",
-	 .type = OP_KEY,
-	 .flags = OP_REQUIRED | OP_POSITIONAL,
-	 .min = 1,
-	 .max = 256,
-	 .help = "A chord of X keysym names joined by +, such as Return, "
-		 "ctrl+shift+t or alt+F4; several chords separated by spaces "
-		 "are pressed in order"},
-	{.name = "repeat",
-	 .type = OP_INT,
-	 .min = 1,
-	 .max = 100,
-	 .def = "1",
-	 .help = "How often"},
-	P_SHOT,
-	END};
-
-static const struct op_param wait_params[] = {
-	{.name = "job",
-	 .type = OP_STRING,
-	 .flags = OP_POSITIONAL,
-	 .max = 32,
-	 .help = "Id of a call that went on (vm_new, vm_run, vm_copy); "
-		 "returns its result once it is done"},
-	{.name = "seconds",
-	 .type = OP_NUMBER,
-	 .min = 0,
-	 .max = 45,
-	 .unit = "s",
-	 .def = "30",
-	 .help = "Longest time to wait"},
-	{.name = "vm",
-	 .type = OP_VM,
-	 .help = "Without a job: wait until this VM is ready; or, with "
-		 "screenshot, wait for the time and then look at it"},
-	P_SHOT,
 	END};
 
 /* -- the host ------------------------------------------------------------------ */
@@ -606,7 +439,7 @@ const struct op op_table[] = {
 		 "drawn. Coordinates of all mouse tools are pixels of this "
 		 "full image, whatever region was asked for.",
 	 .brief = "{width}x{height} pixels",
-	 .params = shot_params},
+	 .params = params_shot},
 	{.name = "vm_click",
 	 .verb = "click",
 	 .kind = OP_CALL,
@@ -615,7 +448,7 @@ const struct op op_table[] = {
 	 .summary = "Click the mouse on a VM's desktop",
 	 .description = "Moves the pointer to x, y (or leaves it where it is) "
 			"and clicks, once, twice or three times.",
-	 .params = click_params},
+	 .params = params_click},
 	{.name = "vm_move",
 	 .verb = "move",
 	 .kind = OP_CALL,
@@ -623,7 +456,7 @@ const struct op op_table[] = {
 	 .result = OP_RESULT_IMAGE,
 	 .summary = "Move the mouse pointer on a VM's desktop",
 	 .description = "Moves the pointer without pressing a button.",
-	 .params = move_params},
+	 .params = params_move},
 	{.name = "vm_drag",
 	 .verb = "drag",
 	 .kind = OP_CALL,
@@ -632,7 +465,7 @@ const struct op op_table[] = {
 	 .summary = "Drag with the mouse on a VM's desktop",
 	 .description = "Presses at the first point, moves along the others "
 			"and releases at the last.",
-	 .params = drag_params},
+	 .params = params_drag},
 	{.name = "vm_scroll",
 	 .verb = "scroll",
 	 .kind = OP_CALL,
@@ -641,7 +474,7 @@ const struct op op_table[] = {
 	 .summary = "Scroll with the mouse wheel on a VM's desktop",
 	 .description = "Turns the wheel by notches, at x, y or where the "
 			"pointer is.",
-	 .params = scroll_params},
+	 .params = params_scroll},
 	{.name = "vm_type",
 	 .verb = "type",
 	 .kind = OP_CALL,
@@ -649,7 +482,7 @@ const struct op op_table[] = {
 	 .result = OP_RESULT_IMAGE,
 	 .summary = "Type text on a VM's desktop",
 	 .description = "Types text into the focused window, in any script.",
-	 .params = type_params},
+	 .params = params_type},
 	{.name = "vm_key",
 	 .verb = "key",
 	 .kind = OP_CALL,
@@ -657,7 +490,7 @@ const struct op op_table[] = {
 	 .result = OP_RESULT_IMAGE,
 	 .summary = "Press keys on a VM's desktop",
 	 .description = "Presses a key or a chord by X keysym names.",
-	 .params = key_params},
+	 .params = params_key},
 	{.name = "vm_wait",
 	 .verb = "wait",
 	 .kind = OP_CALL,
@@ -667,7 +500,7 @@ const struct op op_table[] = {
 	 .description =
 		 "Waits for a call that went on in the background and returns "
 		 "its result; or until a VM is ready; or just waits.",
-	 .params = wait_params,
+	 .params = params_wait,
 	 .guest_text = "stdout,stderr,warnings"},
 
 	{.name = "init",

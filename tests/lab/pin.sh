@@ -18,6 +18,7 @@ lab_home "$home/h"
 group=$(getent group libvirt-qemu | cut -d: -f1)
 install -d -m 2710 -o "$lab_uid" -g "$group" "$BOXERY_HOME/data" \
 	"$BOXERY_HOME/data/images" "$BOXERY_HOME/data/vms"
+must 'the packet filter can be read' lab_netread
 must 'init' ask init
 lab_image
 must 'vm_new' ask vm_new '{"vm":"demo"}'
@@ -31,6 +32,7 @@ bridge=$(virsh -q dumpxml "$domain" | sed -n "s/.*bridge='\([^']*\)'.*/\1/p" |
 pin=$BOXERY_HOME/config/host-keys/demo
 finger_of() { ssh-keygen -lf "$1" | cut -d' ' -f2; }
 right=$(finger_of "$pin")
+expect 'isolation' on "$(field "$info" isolation)"
 
 in_guest() {
 	as_user ssh -F "$BOXERY_HOME/config/ssh_config" demo "$@" </dev/null

@@ -255,8 +255,7 @@ static const struct op_param token_add_params[] = {
 	 .flags = OP_REQUIRED | OP_POSITIONAL,
 	 .min = 1,
 	 .max = LIMIT_NAME_LEN,
-	 .help = "Name of the client: letters, digits, dot, hyphen and "
-		 "underscore"},
+	 .help = "Name of the client, of letters, digits, and . - _"},
 	{.name = "read_only",
 	 .type = OP_BOOL,
 	 .def = "false",
@@ -571,16 +570,14 @@ const struct op op_table[] = {
 	 .summary = "Stop the service and start it again; VMs run on",
 	 .description = "For a new version of boxery.",
 	 .params = no_params},
-	/* Files of this user, which the front-end reads and writes by itself:
-	 * they work without a service, and no agent can ask for them. */
+	/* a file of this user's: no service is needed, no agent can ask */
 	{.name = "mcp_token_add",
 	 .verb = "mcp token add",
 	 .kind = OP_CALL,
 	 .flags = OP_CHANGES | OP_PERSON | OP_LOCAL,
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Make a bearer token for a client of boxery-mcp --http",
-	 .description = "The token is printed once, and only its hash is kept. "
-			"Its name is the client's in the audit.",
+	 .description = "Printed once; its name is the client's in the audit.",
 	 .brief = "{token}",
 	 .params = token_add_params},
 	{.name = "mcp_token_list",
@@ -598,8 +595,7 @@ const struct op op_table[] = {
 	 .flags = OP_CHANGES | OP_PERSON | OP_LOCAL,
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "End a token of boxery-mcp --http at once",
-	 .description = "Its sessions and streams are ended within a second; "
-			"jobs that were begun with it go on.",
+	 .description = "Jobs that were begun with it go on.",
 	 .brief = "{revoked} is revoked",
 	 .params = token_params},
 };

@@ -493,7 +493,7 @@ static bool stop(struct http *h)
 	return true;
 }
 
-int http_run(const struct http_opts *o, bool *ret_idle, struct err *e)
+int http_start(const struct http_opts *o, struct http **ret, struct err *e)
 {
 	struct endpoint_opts eo = {
 		.auth = o->auth,
@@ -507,24 +507,30 @@ int http_run(const struct http_opts *o, bool *ret_idle, struct err *e)
 	/* a heap per thread would never shrink again */
 	mallopt(M_ARENA_MAX, 2);
 	if (watch_new(on_tick, h, &h->watch, e) != 0) {
+		close(o->listen_fd);
 		free(h);
 		return -1;
 	}
 	eo.watch = h->watch;
 	h->endpoint = endpoint_new(&eo);
-	if (start(h, o, e) != 0) {
-		watch_free(h->watch);
-		endpoint_free(h->endpoint);
-		free(h);
-		close(o->listen_fd);
-		return -1;
+	if (start(h, o, e) == 0) {
+		*ret = h;
+		return 0;
 	}
-	wait_for_stop(o->stop_fd);
-	*ret_idle = stop(h);
-	if (*ret_idle) {
-		watch_free(h->watch);
-		endpoint_free(h->endpoint);
-		free(h);
-	}
-	return 0;
+	watch_free(h->watch);
+	endpoint_free(h->endpoint);
+	close(o->listen_fd);
+	free(h);
+	return -1;
+}
+
+bool http_run(struct http *h, int stop_fd)
+{
+	wait_for_stop(stop_fd);
+	if (!stop(h))
+		return false;
+	watch_free(h->watch);
+	endpoint_free(h->endpoint);
+	free(h);
+	return true;
 }

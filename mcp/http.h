@@ -1,10 +1,9 @@
 /*
  * http.h - MCP over HTTP: the server around the endpoint
  *
- * Shapes:  http_run() serves until stop_fd becomes readable. It listens on the
- *          socket that http_listen() made, which is separate so that whoever
- *          starts it knows the port, and is refused, before anything else is
- *          done.
+ * Shapes:  opaque. It listens on the socket that http_listen() made, which is
+ *          separate so that whoever starts it knows the port, and is refused,
+ *          before anything else is done.
  * Errors:  ERR_INVALID and ERR_DENIED for what it was asked to do,
  *          err_sys() for what the system does not let it.
  * Threads: one for each connection; the caller's waits.
@@ -20,7 +19,6 @@
 
 struct http_opts {
 	int listen_fd; /* taken over */
-	int stop_fd;
 	bool is_v6;
 	struct auth *auth;
 	struct httphead_names names;
@@ -29,12 +27,18 @@ struct http_opts {
 	int64_t session_idle_ms;
 };
 
+struct http;
+
 /* A bound and listening socket; a->port and a->text are filled in when any
  * port would do. */
 int http_listen(struct httphead_address *a, struct err *e)
 	__attribute__((warn_unused_result));
 /* *ret_idle: all of it could be taken down. */
-int http_run(const struct http_opts *o, bool *ret_idle, struct err *e)
+/* Serves once this has returned. What o points to must outlive it. */
+int http_start(const struct http_opts *o, struct http **ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* Waits until stop_fd is readable, and ends it. False: a call is left running
+ * that uses all of it, and nothing was freed. */
+bool http_run(struct http *h, int stop_fd);
 
 #endif

@@ -166,7 +166,6 @@ static void say_where(const struct invocation *s,
 			"token has its VMs\n");
 }
 
-/* What it makes is left to the end of the process, which is near. */
 static int serve_http(const struct invocation *s, const struct home *home,
 		      const struct protocol_server *server, struct err *e)
 {
@@ -179,13 +178,12 @@ static int serve_http(const struct invocation *s, const struct home *home,
 		.copy_root_refusal = s->copy_root_refusal,
 	};
 	struct http_opts o = {
-		.stop_fd = stop_fd,
 		.allow_users = (const char *const *)s->allow_users,
 		.tls_cert = s->tls_cert,
 		.tls_key = s->tls_key,
 		.session_idle_ms = LIMIT_HTTP_SESSION_IDLE_MS,
 	};
-	bool idle;
+	struct http *h = NULL;
 
 	o.listen_fd = open_listener(s, &address, e);
 	if (o.listen_fd < 0)
@@ -194,11 +192,15 @@ static int serve_http(const struct invocation *s, const struct home *home,
 	if (set_names(s, &address, &o.names, e) != 0 ||
 	    make_first_token(home, e) != 0 || auth_new(&ao, &o.auth, e) != 0)
 		return -1;
-	say_where(s, &address);
-	if (http_run(&o, &idle, e) != 0)
+	if (http_start(&o, &h, e) != 0) {
+		auth_free(o.auth);
 		return -1;
+	}
+	say_where(s, &address);
+	if (!http_run(h, stop_fd))
+		leave_running();
 	auth_record(o.auth);
-	if (!idle || !auth_free(o.auth))
+	if (!auth_free(o.auth))
 		leave_running();
 	free((char *)(uintptr_t)o.names.public_origin);
 	free((char *)(uintptr_t)o.names.public_host);

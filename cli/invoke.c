@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/path.h"
+#include "base/utf8.h"
 #include "base/version.h"
 #include "cli/meter.h"
 #include "cli/render.h"
@@ -190,6 +191,19 @@ static bool any_not_ok(const json_t *result)
 	return false;
 }
 
+/* The rest of the result is right, but not all that it could be. */
+static bool tell_problem(const json_t *result)
+{
+	const char *text = json_string_value(json_object_get(result, "problem"));
+	char shown[1024];
+
+	if (!text)
+		return false;
+	utf8_escape(shown, sizeof(shown), text, strlen(text));
+	fprintf(stderr, "boxery: %s\n", shown);
+	return true;
+}
+
 /* ---- images
  * ---------------------------------------------------------------------- */
 
@@ -262,6 +276,8 @@ int invoke_and_print(const struct invoke *v, const struct op *op,
 	}
 	if (invoke_print(v, op, result, e) != 0)
 		return -1;
+	if (tell_problem(result))
+		status = err_exit_status(ERR_UNAVAILABLE);
 	*ret_status = status;
 	return 0;
 }

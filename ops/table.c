@@ -276,7 +276,10 @@ const struct op op_table[] = {
 	 .description =
 		 "Lists every VM with its state (running, off, creating, "
 		 "crashed, disk-full, broken), address, shape and who made "
-		 "it; isolation is shown where it is not on.",
+		 "it; isolation is shown where it is not on. Where libvirt "
+		 "does not answer, the states are unknown, the result's "
+		 "problem says what to do, and the command ends with status "
+		 "10.",
 	 .params = no_params,
 	 .columns = "name,state,address,shape,image,owner,isolation?"},
 	{.name = "vm_info",

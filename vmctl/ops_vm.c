@@ -32,6 +32,8 @@
 
 /* A record whose machine libvirt knows no record of. */
 #define STATE_ORPHAN "orphan"
+/* Nobody could be asked. */
+#define STATE_UNKNOWN "unknown"
 
 /* -- ls ---------------------------------------------------------------------- */
 
@@ -44,6 +46,7 @@ struct listing {
 	struct call *call;
 	struct known *known;
 	size_t count;
+	bool deaf; /* the backend does not answer */
 	json_t *rows;
 };
 
@@ -80,10 +83,15 @@ static int add_rows(struct listing *l, struct err *e)
 	for (size_t i = 0; i < all.count; i++) {
 		const struct vm_record *v = &all.list[i];
 		enum machine_state state = take_known(l, v->name);
+		json_t *row;
 
-		if (call_may_use_vm(l->call, v->name))
-			json_array_append_new(l->rows,
-					      describe_row(s, v, state));
+		if (!call_may_use_vm(l->call, v->name))
+			continue;
+		row = describe_row(s, v, state);
+		if (l->deaf && v->phase == VM_READY)
+			json_object_set_new(row, "state",
+					    json_string(STATE_UNKNOWN));
+		json_array_append_new(l->rows, row);
 	}
 	vm_records_finish(&all);
 	return 0;
@@ -110,16 +118,20 @@ int op_vm_list(struct call *c, const json_t *args, json_t **ret_result,
 {
 	struct service *s = call_service(c);
 	struct listing l = {.call = c, .rows = json_array()};
+	struct err why = {0};
 	int rc;
 
 	(void)args;
-	rc = s->backend->ops->list(s->backend, add_known, &l, e);
-	if (rc == 0)
-		rc = add_rows(&l, e);
+	/* what the records say is worth knowing all the same */
+	l.deaf = s->backend->ops->list(s->backend, add_known, &l, &why) != 0;
+	rc = add_rows(&l, e);
 	if (rc == 0) {
 		add_orphans(&l);
 		*ret_result = json_pack("{s:O}", "rows", l.rows);
 	}
+	if (rc == 0 && l.deaf)
+		json_object_set_new(*ret_result, "problem",
+				    json_string(err_msg(&why)));
 	json_decref(l.rows);
 	free(l.known);
 	return rc;

@@ -193,7 +193,12 @@ libvirtd_gone() { ! kill -0 "$libvirtd"; }
 libvirtd=$(cat /run/libvirtd.pid)
 kill "$libvirtd"
 wait_for 20 'libvirtd ends' libvirtd_gone
-refuse unavailable 'sudo systemctl start libvirtd' ask vm_list
+said=$(as_user boxery ls 2>"$home/err")
+expect 'ls without libvirt' 10 $?
+[[ $said =~ demo\ +unknown ]] || bad "ls without libvirt: $said"
+[[ $(cat "$home/err") == *'sudo systemctl start libvirtd'* ]] ||
+	bad "ls without libvirt says: $(cat "$home/err")"
+refuse unavailable 'sudo systemctl start libvirtd' ask vm_info '{"vm":"demo"}'
 libvirtd --daemon
 wait_for 60 'libvirtd answers' virsh -q list
 expect 'after its restart' running "$(state_of demo)"

@@ -51,8 +51,8 @@ static void list_next_words(const char *begin, char *ret, size_t size)
 	size_t at = 0;
 
 	ret[0] = '\0';
-	for (unsigned i = 0; i < op_count && at < size; i++) {
-		const char *verb = op_table[i].verb;
+	for (unsigned i = 0; op_at(i) && at < size; i++) {
+		const char *verb = op_at(i)->verb;
 		const char *word;
 		size_t n;
 

@@ -38,9 +38,9 @@ void tools_init(struct tools *t)
 {
 	auto_json json_t *list = json_array();
 
-	for (unsigned i = 0; i < op_count; i++) {
-		if (is_open(t, &op_table[i]))
-			json_array_append_new(list, tool_entry(&op_table[i]));
+	for (unsigned i = 0; op_at(i); i++) {
+		if (is_open(t, op_at(i)))
+			json_array_append_new(list, tool_entry(op_at(i)));
 	}
 	t->list = json_print(list);
 }

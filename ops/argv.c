@@ -476,8 +476,8 @@ const char *argv_suggest(const char *word)
 	const char *best = NULL;
 	unsigned best_distance = SUGGEST_DISTANCE + 1;
 
-	for (unsigned i = 0; i < op_count; i++) {
-		const struct op *op = &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		const struct op *op = op_at(i);
 		unsigned d;
 
 		if (!op->verb)

@@ -58,8 +58,8 @@ static void add_kinds(struct buf *out, const struct op *op)
 
 static void add_arms(struct buf *out)
 {
-	for (unsigned i = 0; i < op_count; i++) {
-		const struct op *op = &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		const struct op *op = op_at(i);
 
 		if (!op->verb)
 			continue;
@@ -79,8 +79,8 @@ static void add_commands(struct buf *out)
 	const char *last = "";
 	size_t last_len = 0;
 
-	for (unsigned i = 0; i < op_count; i++) {
-		const char *verb = op_table[i].verb;
+	for (unsigned i = 0; op_at(i); i++) {
+		const char *verb = op_at(i)->verb;
 		size_t len = verb ? strcspn(verb, " ") : 0;
 
 		/* rows of one family stand together */
@@ -99,8 +99,8 @@ static void add_commands(struct buf *out)
 static bool begins_family(unsigned i, size_t len)
 {
 	for (unsigned j = 0; j < i; j++) {
-		if (op_table[j].verb &&
-		    strncmp(op_table[j].verb, op_table[i].verb, len + 1) == 0)
+		if (op_at(j)->verb &&
+		    strncmp(op_at(j)->verb, op_at(i)->verb, len + 1) == 0)
 			return false;
 	}
 	return true;
@@ -110,7 +110,7 @@ static bool begins_family(unsigned i, size_t len)
  * the next in row i after *len bytes, which is moved on; or false. */
 static bool next_family(unsigned i, size_t *len)
 {
-	const char *verb = op_table[i].verb;
+	const char *verb = op_at(i)->verb;
 	const char *space;
 
 	while (verb && (space = strchr(verb + *len + (*len > 0), ' '))) {
@@ -123,23 +123,23 @@ static bool next_family(unsigned i, size_t *len)
 
 static void add_family_names(struct buf *out)
 {
-	for (unsigned i = 0; i < op_count; i++) {
+	for (unsigned i = 0; op_at(i); i++) {
 		size_t len = 0;
 
 		while (next_family(i, &len))
-			help_add(out, " %.*s ", (int)len, op_table[i].verb);
+			help_add(out, " %.*s ", (int)len, op_at(i)->verb);
 	}
 }
 
 /* What may follow, each once; rows of one family stand together. */
 static void add_next_words(struct buf *out, unsigned i, size_t len)
 {
-	const char *verb = op_table[i].verb;
+	const char *verb = op_at(i)->verb;
 	const char *last = "";
 	size_t last_len = 0;
 
-	for (unsigned j = i; j < op_count; j++) {
-		const char *other = op_table[j].verb;
+	for (unsigned j = i; op_at(j); j++) {
+		const char *other = op_at(j)->verb;
 		const char *word;
 		size_t n;
 
@@ -158,12 +158,12 @@ static void add_next_words(struct buf *out, unsigned i, size_t len)
 /* Further words, as arms: service) second='status stop restart' ;; */
 static void add_families(struct buf *out)
 {
-	for (unsigned i = 0; i < op_count; i++) {
+	for (unsigned i = 0; op_at(i); i++) {
 		size_t len = 0;
 
 		while (next_family(i, &len)) {
 			help_add(out, "\t\t'%.*s') second='", (int)len,
-				 op_table[i].verb);
+				 op_at(i)->verb);
 			add_next_words(out, i, len);
 			help_add(out, "' ;;\n");
 		}

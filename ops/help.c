@@ -287,10 +287,10 @@ void help_overview(struct buf *out)
 	help_add(out, "usage: boxery [OPTIONS] COMMAND [WORDS]\n\n"
 		      "A virtual machine with a desktop for an AI agent, while "
 		      "your keys stay here.\n\nCommands:\n");
-	for (unsigned i = 0; i < op_count; i++) {
-		if (op_table[i].verb)
-			help_add(out, "  %-16s %s\n", op_table[i].verb,
-				 op_table[i].summary);
+	for (unsigned i = 0; op_at(i); i++) {
+		if (op_at(i)->verb)
+			help_add(out, "  %-16s %s\n", op_at(i)->verb,
+				 op_at(i)->summary);
 	}
 	for (const struct help_extra *x = help_extras; x->verb; x++)
 		help_add(out, "  %-16s %s\n", x->verb, x->summary);

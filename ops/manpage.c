@@ -216,9 +216,9 @@ void manpage_mdoc(struct buf *out)
 		      "it where they are of use to it.\n");
 	add_options(out);
 	help_add(out, ".Sh COMMANDS\n");
-	for (unsigned i = 0; i < op_count; i++) {
-		if (op_table[i].verb)
-			add_command(out, &op_table[i]);
+	for (unsigned i = 0; op_at(i); i++) {
+		if (op_at(i)->verb)
+			add_command(out, op_at(i));
 	}
 	for (const struct help_extra *x = help_extras; x->verb; x++)
 		help_add(out, ".Ss %s\n.Nm\n.Cm %s\n.Ar %s\n.Pp\n%s.\n",
@@ -301,10 +301,10 @@ void manpage_operations(struct buf *out)
 	help_add(
 		out,
 		"# Operations\n\nEverything a person or an agent can ask, "
-		"written by `boxery help --operations`\nfrom `ops/table.c`; do "
+		"written by `boxery help --operations`\nfrom `ops/table_*.c`; do "
 		"not edit.\n");
-	for (unsigned i = 0; i < op_count; i++) {
-		const struct op *op = &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		const struct op *op = op_at(i);
 
 		help_add(out, "\n## %s\n\n%s.\n\n", op->name, op->summary);
 		if (op->verb) {

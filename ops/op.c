@@ -6,9 +6,9 @@
 
 const struct op *op_find(const char *name)
 {
-	for (unsigned i = 0; i < op_count; i++) {
-		if (strcmp(op_table[i].name, name) == 0)
-			return &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		if (strcmp(op_at(i)->name, name) == 0)
+			return op_at(i);
 	}
 	return NULL;
 }
@@ -36,14 +36,14 @@ const struct op *op_find_verb(int argc, char *const argv[], int *ret_used)
 	const struct op *best = NULL;
 	int best_used = 0;
 
-	for (unsigned i = 0; i < op_count; i++) {
+	for (unsigned i = 0; op_at(i); i++) {
 		int used;
 
-		if (!op_table[i].verb)
+		if (!op_at(i)->verb)
 			continue;
-		used = verb_match(op_table[i].verb, argc, argv);
+		used = verb_match(op_at(i)->verb, argc, argv);
 		if (used > best_used) {
-			best = &op_table[i];
+			best = op_at(i);
 			best_used = used;
 		}
 	}

@@ -5,8 +5,8 @@
  * tool (schema, annotations), the service's validation and
  * docs/OPERATIONS.md. A front-end adds only what is its own.
  *
- * Shapes:  op_table[] is static and const, in a stable order (tools/list
- *          order). Arguments travel as one JSON object whose keys are the
+ * Shapes:  rows are static and const, in a stable order (tools/list order);
+ *          they are in table_*.c. Arguments travel as one JSON object whose keys are the
  *          parameters' names; op_validate() makes it complete (defaults
  *          filled in) and typed, so a handler only reads.
  * Units:   stated per parameter in `unit`, and in its name.
@@ -119,8 +119,9 @@ struct op {
 	const char *guest_text;
 };
 
-extern const struct op op_table[];
-extern const unsigned op_count;
+/* Row i, in order; NULL behind the last. */
+const struct op *op_at(unsigned i);
+unsigned op_count(void);
 
 const struct op *op_find(const char *name);
 /* Longest verb match on argv ("service status"); *ret_used words used. */

@@ -43,7 +43,7 @@ int service_watch(struct service *s, struct audit *audit, struct err *e)
 void service_close(struct service *s);
 
 /* The handler of a row, or NULL (OP_LOCAL rows). One table, in handlers.c;
- * a unit test holds it against op_table. */
+ * a unit test holds it against the rows. */
 call_handler *service_handler(const struct op *op);
 
 #endif

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len < 2)
 		return 0;
-	op = &op_table[(data[0] >> 1) % op_count];
+	op = op_at((data[0] >> 1) % op_count());
 	agent = data[0] & 1;
 	args = json_parse((const char *)data + 1, len - 1, NULL);
 	if (!args)

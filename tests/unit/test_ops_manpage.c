@@ -75,9 +75,9 @@ static void test_width(void **state)
 	(void)state;
 	buf_init(&out, HELP_CAP);
 	help_overview(&out);
-	for (unsigned i = 0; i < op_count; i++) {
-		if (op_table[i].verb)
-			help_op(&out, &op_table[i]);
+	for (unsigned i = 0; op_at(i); i++) {
+		if (op_at(i)->verb)
+			help_op(&out, op_at(i));
 	}
 	for (const char *line = out.data; *line;) {
 		size_t len = strcspn(line, "\n");

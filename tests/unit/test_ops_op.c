@@ -24,8 +24,8 @@ static bool matches(const char *pattern, const char *text)
 static void test_names(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < op_count; i++) {
-		const struct op *op = &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		const struct op *op = op_at(i);
 
 		/* MCP's rule for tools is wider; this is also a C name */
 		if (!matches("^[a-z][a-z0-9_]{0,63}$", op->name))
@@ -33,10 +33,10 @@ static void test_names(void **state)
 		if (op->verb && !matches("^[a-z][a-z-]*( [a-z-]+){0,2}$", op->verb))
 			fail_msg("%s: verb", op->name);
 		for (unsigned j = 0; j < i; j++) {
-			assert_string_not_equal(op->name, op_table[j].name);
-			if (op->verb && op_table[j].verb)
+			assert_string_not_equal(op->name, op_at(j)->name);
+			if (op->verb && op_at(j)->verb)
 				assert_string_not_equal(op->verb,
-							op_table[j].verb);
+							op_at(j)->verb);
 		}
 		assert_ptr_equal(op_find(op->name), op);
 	}
@@ -47,8 +47,8 @@ static void test_names(void **state)
 static void test_flags(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < op_count; i++) {
-		const struct op *op = &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		const struct op *op = op_at(i);
 		bool reads = op->flags & OP_READS;
 		bool changes = op->flags & OP_CHANGES;
 
@@ -105,8 +105,8 @@ static void check_param(const struct op *op, const struct op_param *p)
 static void test_params(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < op_count; i++) {
-		const struct op *op = &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		const struct op *op = op_at(i);
 		bool optional_seen = false;
 
 		for (const struct op_param *p = op->params; p->name; p++) {
@@ -126,11 +126,11 @@ static void test_params(void **state)
 static void test_defaults(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < op_count; i++) {
-		for (const struct op_param *p = op_table[i].params; p->name;
+	for (unsigned i = 0; op_at(i); i++) {
+		for (const struct op_param *p = op_at(i)->params; p->name;
 		     p++) {
 			struct op_param two[2] = {*p, {.name = NULL}};
-			struct op alone = {.name = op_table[i].name,
+			struct op alone = {.name = op_at(i)->name,
 					   .params = two};
 			auto_json json_t *args = json_object();
 			auto_json json_t *out = NULL;

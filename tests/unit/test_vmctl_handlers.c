@@ -7,8 +7,8 @@
 static void test_every_row(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < op_count; i++) {
-		const struct op *op = &op_table[i];
+	for (unsigned i = 0; op_at(i); i++) {
+		const struct op *op = op_at(i);
 		bool local = op->flags & OP_LOCAL;
 
 		if (local == (service_handler(op) != NULL))

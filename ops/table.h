@@ -1,0 +1,55 @@
+/*
+ * table.h - the rows of ops/op.h in groups, a file each, and what these share;
+ * nobody else includes it
+ *
+ * Shapes:  a group ends with TABLE_END. Order within and between groups is that
+ *          of `boxery --help` and of tools/list; both must stay stable, so new
+ *          rows go to the end of their group.
+ * Threads: constants.
+ */
+#ifndef OPS_TABLE_H
+#define OPS_TABLE_H
+
+#include "ops/op.h"
+
+extern const struct op table_machines[];
+extern const struct op table_work[];
+extern const struct op table_desktop[];
+extern const struct op table_host[];
+
+#define TABLE_END            \
+	{                    \
+		.name = NULL \
+	}
+#define TABLE_VM                                                               \
+	{                                                                      \
+		.name = "vm", .type = OP_VM,                                   \
+		.flags = OP_REQUIRED | OP_POSITIONAL, .help = "Name of the VM" \
+	}
+#define TABLE_SHOT                                                           \
+	{                                                                    \
+		.name = "screenshot", .type = OP_BOOL, .flags = OP_MCP_ONLY, \
+		.def = "false",                                              \
+		.help = "Also return a screenshot taken after the action"    \
+	}
+#define TABLE_XY(req)                                                         \
+	{.name = "x",                                                         \
+	 .type = OP_INT,                                                      \
+	 .flags = (req) | OP_POSITIONAL,                                      \
+	 .max = LIMIT_DESKTOP_SIDE_PX - 1,                                    \
+	 .unit = "px",                                                        \
+	 .help = "Horizontal position in the full screenshot, from "          \
+		 "its left edge"},                                            \
+	{                                                                     \
+		.name = "y", .type = OP_INT, .flags = (req) | OP_POSITIONAL,  \
+		.max = LIMIT_DESKTOP_SIDE_PX - 1, .unit = "px",               \
+		.help = "Vertical position in the full screenshot, from its " \
+			"top edge"                                            \
+	}
+#define TABLE_MODS                                                         \
+	{                                                                  \
+		.name = "modifiers", .type = OP_KEY,                       \
+		.help = "Modifier keys held meanwhile, such as ctrl+shift" \
+	}
+
+#endif

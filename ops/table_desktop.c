@@ -1,0 +1,216 @@
+/* Rows of a machine's desktop: seen and driven. */
+#include "base/limits.h"
+#include "ops/table.h"
+
+#define AGENT_INPUT (OP_CHANGES | OP_AGENT | OP_PERSON)
+
+static const char *const buttons[] = {"left", "middle",	 "right",
+				      "back", "forward", NULL};
+static const char *const directions[] = {"up", "down", "left", "right", NULL};
+
+static const struct op_param shot_params[] = {
+	TABLE_VM,
+	{.name = "region",
+	 .type = OP_REGION,
+	 .unit = "px",
+	 .help = "Only this part, at the desktop's full resolution: [x, y, "
+		 "width, height] in full-screenshot pixels"},
+	TABLE_END};
+
+static const struct op_param click_params[] = {
+	TABLE_VM,
+	TABLE_XY(0),
+	{.name = "button",
+	 .type = OP_ENUM,
+	 .choices = buttons,
+	 .def = "\"left\"",
+	 .help = "Which button"},
+	{.name = "count",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 3,
+	 .def = "1",
+	 .help = "1 click, 2 double-click, 3 triple-click"},
+	TABLE_MODS,
+	TABLE_SHOT,
+	TABLE_END};
+
+static const struct op_param move_params[] = {TABLE_VM, TABLE_XY(OP_REQUIRED),
+					      TABLE_SHOT, TABLE_END};
+
+static const struct op_param drag_params[] = {
+	TABLE_VM,
+	{.name = "points",
+	 .type = OP_POINTS,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 2,
+	 .max = 1000,
+	 .unit = "px",
+	 .help = "Path of [x, y] points: pressed at the first, released at "
+		 "the last"},
+	{.name = "button",
+	 .type = OP_ENUM,
+	 .choices = buttons,
+	 .def = "\"left\"",
+	 .help = "Which button"},
+	TABLE_MODS,
+	TABLE_SHOT,
+	TABLE_END};
+
+static const struct op_param scroll_params[] = {
+	TABLE_VM,
+	{.name = "direction",
+	 .type = OP_ENUM,
+	 .choices = directions,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .help = "Where the view goes"},
+	{.name = "notches",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 100,
+	 .def = "3",
+	 .unit = "notches",
+	 .help = "Steps of the mouse wheel (not pixels)"},
+	{.name = "x",
+	 .type = OP_INT,
+	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
+	 .unit = "px",
+	 .help = "Move the pointer here first"},
+	{.name = "y",
+	 .type = OP_INT,
+	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
+	 .unit = "px",
+	 .help = "Move the pointer here first"},
+	TABLE_MODS,
+	TABLE_SHOT,
+	TABLE_END};
+
+static const struct op_param type_params[] = {
+	TABLE_VM,
+	{.name = "text",
+	 .type = OP_TEXT,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = LIMIT_TYPE_LEN,
+	 .help = "Text to type, in any script; a newline presses Return, a "
+		 "tab Tab"},
+	TABLE_SHOT,
+	TABLE_END};
+
+static const struct op_param key_params[] = {
+	TABLE_VM,
+	{.name = "keys",
+	 .type = OP_KEY,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = 256,
+	 .help = "A chord of X keysym names joined by +, such as Return, "
+		 "ctrl+shift+t or alt+F4; several chords separated by spaces "
+		 "are pressed in order"},
+	{.name = "repeat",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 100,
+	 .def = "1",
+	 .help = "How often"},
+	TABLE_SHOT,
+	TABLE_END};
+
+static const struct op_param wait_params[] = {
+	{.name = "job",
+	 .type = OP_STRING,
+	 .flags = OP_POSITIONAL,
+	 .max = 32,
+	 .help = "Id of a call that went on (vm_new, vm_run, vm_copy); "
+		 "returns its result once it is done"},
+	{.name = "seconds",
+	 .type = OP_NUMBER,
+	 .min = 0,
+	 .max = 45,
+	 .unit = "s",
+	 .def = "30",
+	 .help = "Longest time to wait"},
+	{.name = "vm",
+	 .type = OP_VM,
+	 .help = "Without a job: wait until this VM is ready; or, with "
+		 "screenshot, wait for the time and then look at it"},
+	TABLE_SHOT,
+	TABLE_END};
+
+const struct op table_desktop[] = {
+	{.name = "vm_screenshot",
+	 .verb = "screenshot",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "See a VM's desktop",
+	 .description =
+		 "Returns the desktop as an image with the mouse pointer "
+		 "drawn. Coordinates of all mouse tools are pixels of this "
+		 "full image, whatever region was asked for.",
+	 .brief = "{width}x{height} pixels",
+	 .params = shot_params},
+	{.name = "vm_click",
+	 .verb = "click",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Click the mouse on a VM's desktop",
+	 .description = "Moves the pointer to x, y (or leaves it where it is) "
+			"and clicks, once, twice or three times.",
+	 .params = click_params},
+	{.name = "vm_move",
+	 .verb = "move",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_IDEMPOTENT,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Move the mouse pointer on a VM's desktop",
+	 .description = "Moves the pointer without pressing a button.",
+	 .params = move_params},
+	{.name = "vm_drag",
+	 .verb = "drag",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Drag with the mouse on a VM's desktop",
+	 .description = "Presses at the first point, moves along the others "
+			"and releases at the last.",
+	 .params = drag_params},
+	{.name = "vm_scroll",
+	 .verb = "scroll",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Scroll with the mouse wheel on a VM's desktop",
+	 .description = "Turns the wheel by notches, at x, y or where the "
+			"pointer is.",
+	 .params = scroll_params},
+	{.name = "vm_type",
+	 .verb = "type",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Type text on a VM's desktop",
+	 .description = "Types text into the focused window, in any script.",
+	 .params = type_params},
+	{.name = "vm_key",
+	 .verb = "key",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Press keys on a VM's desktop",
+	 .description = "Presses a key or a chord by X keysym names.",
+	 .params = key_params},
+	{.name = "vm_wait",
+	 .verb = "wait",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Wait for a job, for a VM, or for a time",
+	 .description =
+		 "Waits for a call that went on in the background and returns "
+		 "its result; or until a VM is ready; or just waits.",
+	 .params = wait_params,
+	 .guest_text = "stdout,stderr,warnings"},
+	TABLE_END,
+};

@@ -238,8 +238,11 @@ install: all
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/boxery
 	$(O)/bin/boxery completion zsh > \
 		$(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_boxery
-	sed 's,@BINDIR@,$(PREFIX)/bin,' packaging/systemd/boxery-host.service.in \
-		> $(DESTDIR)$(PREFIX)/lib/systemd/user/boxery-host.service
+	for unit in boxery-host boxery-mcp; do \
+		sed 's,@BINDIR@,$(PREFIX)/bin,' \
+			packaging/systemd/$$unit.service.in \
+			> $(DESTDIR)$(PREFIX)/lib/systemd/user/$$unit.service; \
+	done
 deps:
 	@echo apt-get install -y --no-install-recommends $(DEBS)
 deps-test:

@@ -103,6 +103,7 @@ static struct principal *principal_new(const struct auth *a,
 		.name = p->name,
 		.agent = true,
 		.vms = (const char *const *)p->scope,
+		.no_start = a->opts.no_start,
 	};
 	p->own_tools = (struct tools){
 		.links = links_new(&p->opts),

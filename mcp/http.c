@@ -349,7 +349,8 @@ static void on_tick(void *ctx)
 	endpoint_tick(h->endpoint);
 }
 
-static void on_log(void *cls, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void
+on_log(void *cls, const char *fmt, va_list ap)
 {
 	char text[256];
 

@@ -15,10 +15,12 @@
 static const char usage[] =
 	"usage: boxery-mcp [--vm NAME]... [--copy-root DIR] [--home DIR] "
 	"[--client NAME]\n"
+	"                  [--no-start]\n"
 	"       boxery-mcp --http [ADDR:]PORT [--public-url URL]\n"
 	"                  [--allow-user USER]... [--tls-cert FILE --tls-key "
 	"FILE]\n"
-	"                  [--vm NAME]... [--copy-root DIR] [--home DIR]\n"
+	"                  [--vm NAME]... [--copy-root DIR] [--home DIR] "
+	"[--no-start]\n"
 	"       boxery-mcp --help | --version\n"
 	"\n"
 	"Serves the Model Context Protocol over stdin and stdout, where an MCP "
@@ -32,6 +34,7 @@ static const char usage[] =
 	"  --home DIR       keep to the boxery of BOXERY_HOME=DIR\n"
 	"  --client NAME    the name of this client in the audit (default: "
 	"stdio)\n"
+	"  --no-start       do not start the service when it is not there\n"
 	"\n"
 	"  --http [ADDR:]PORT   listen there; the address is 127.0.0.1 unless "
 	"given. The\n"
@@ -272,6 +275,8 @@ int invocation_parse(int argc, char *const argv[], const char *const *homes,
 			s.help = true;
 		else if (strcmp(argv[i], "--version") == 0)
 			s.version = true;
+		else if (strcmp(argv[i], "--no-start") == 0)
+			s.no_start = true;
 		else if (read_option(&s, argc, argv, &i, e) != 0)
 			goto fail;
 	}

@@ -15,6 +15,7 @@
 
 struct invocation {
 	bool help, version;
+	bool no_start; /* --no-start: a service that is not there is not started */
 	char *home;   /* --home, or NULL */
 	char *client; /* --client: who this is to the service */
 	bool client_given;

@@ -95,6 +95,7 @@ static int serve_stdio(const struct invocation *s, const struct home *home,
 		.name = s->client,
 		.agent = true,
 		.vms = (const char *const *)s->vms,
+		.no_start = s->no_start,
 	};
 	tools.links = links_new(&opts);
 	tools.copy_root = s->copy_root;
@@ -176,6 +177,7 @@ static int serve_http(const struct invocation *s, const struct home *home,
 		.vms = (const char *const *)s->vms,
 		.copy_root = s->copy_root,
 		.copy_root_refusal = s->copy_root_refusal,
+		.no_start = s->no_start,
 	};
 	struct http_opts o = {
 		.allow_users = (const char *const *)s->allow_users,

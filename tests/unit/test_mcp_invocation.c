@@ -142,9 +142,59 @@ static void a_home_is_no_copy_root(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
+static void takes_what_http_needs(void **state)
+{
+	struct invocation s;
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(chdir("/usr"), 0);
+	assert_ok(parse(ARGV(W("--http"), W("8811"), W("--allow-user"), W("a@b"),
+			     W("--allow-user=c@d"), W("--public-url"),
+			     W("https://x"), W("--tls-cert=c"), W("--tls-key=k")),
+			"/home", &s, &e),
+		  &e);
+	assert_string_equal(s.http, "8811");
+	assert_string_equal(s.allow_users[1], "c@d");
+	assert_null(s.allow_users[2]);
+	assert_string_equal(s.public_url, "https://x");
+	/* K02: where it was started is nobody else's business */
+	assert_null(s.copy_root);
+	assert_non_null(strstr(s.copy_root_refusal, "--copy-root DIR"));
+	invocation_finish(&s);
+	assert_ok(parse(ARGV(W("--http=0"), W("--copy-root=/usr")), "/home", &s,
+			&e),
+		  &e);
+	assert_string_equal(s.copy_root, "/usr");
+	invocation_finish(&s);
+}
+
+static void options_that_go_with_http(void **state)
+{
+	char *const *const rows[] = {
+		ARGV(W("--allow-user=a")),
+		ARGV(W("--public-url=https://a")),
+		ARGV(W("--tls-cert=a"), W("--tls-key=a")),
+		ARGV(W("--http=0"), W("--tls-key=a")),
+		ARGV(W("--http=0"), W("--client=a")),
+		ARGV(W("--http=0"), W("--allow-user=")),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		struct invocation s;
+		struct err e = {0};
+
+		assert_fails(parse(rows[i], "/home", &s, &e), &e, ERR_INVALID,
+			     "--");
+	}
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(takes_its_options),
 	cmocka_unit_test(has_defaults),
+	cmocka_unit_test(takes_what_http_needs),
+	cmocka_unit_test(options_that_go_with_http),
 	cmocka_unit_test(refuses_bad_words),
 	cmocka_unit_test(a_missing_copy_root_is_an_error),
 	cmocka_unit_test(a_home_is_no_copy_root),

@@ -57,6 +57,29 @@ static void put_bytes(char *cell, int64_t n)
 		snprintf(cell, CELL_SIZE, "%.1f %s", v, units[unit]);
 }
 
+/* Words as a person lists them: a, b. */
+static bool put_words(char *cell, const json_t *list)
+{
+	struct buf line;
+	bool words = json_is_array(list);
+
+	for (size_t i = 0; i < json_array_size(list); i++)
+		words = words && json_is_string(json_array_get(list, i));
+	if (!words)
+		return false;
+	buf_init(&line, CELL_SIZE);
+	/* what is longer than a cell is cut there in any case */
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *word = json_string_value(json_array_get(list, i));
+
+		if (buf_printf(&line, NULL, "%s%s", i ? ", " : "", word))
+			break;
+	}
+	utf8_escape(cell, CELL_SIZE, line.len ? line.data : "", line.len);
+	buf_finish(&line);
+	return true;
+}
+
 /* One value on one line. */
 static void put_cell(char *cell, const char *key, const json_t *v)
 {
@@ -77,7 +100,7 @@ static void put_cell(char *cell, const char *key, const json_t *v)
 				 json_integer_value(v));
 	} else if (json_is_real(v)) {
 		snprintf(cell, CELL_SIZE, "%g", json_real_value(v));
-	} else {
+	} else if (!put_words(cell, v)) {
 		text = json_dumps(v, JSON_COMPACT);
 		utf8_escape(cell, CELL_SIZE, text ? text : "",
 			    text ? strlen(text) : 0);

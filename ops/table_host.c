@@ -84,8 +84,9 @@ const struct op table_host[] = {
 	 .description =
 		 "Builds Debian 12 with mmdebstrap from this host's own apt "
 		 "configuration, with boxery's layers. VMs made before keep "
-		 "the image they were made from.",
-	 .brief = "{image}, built {built}",
+		 "the image they were made from; an older image of the same "
+		 "layers that no VM needs is removed.",
+	 .brief = "{image}, built {built}; older ones removed: {removed}",
 	 .params = build_params},
 	{.name = "service_status",
 	 .verb = "service status",

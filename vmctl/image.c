@@ -69,10 +69,15 @@ int image_parse_record(const char *text, size_t len, struct image *ret,
 	return 0;
 }
 
+static char *disk_path(const struct home *h, const char *id)
+{
+	return alloc_printf("%s/images/%s" SUFFIX, h->data, id);
+}
+
 int image_get(const struct home *h, const char *id, struct image *ret,
 	      struct err *e)
 {
-	autofree char *path = alloc_printf("%s/images/%s" SUFFIX, h->data, id);
+	autofree char *path = disk_path(h, id);
 	autofree char *record = alloc_printf("%s.json", path);
 	autofree char *text = NULL;
 	struct image i;
@@ -89,6 +94,26 @@ int image_get(const struct home *h, const char *id, struct image *ret,
 	snprintf(i.id, sizeof(i.id), "%s", id);
 	i.path = TAKE_PTR(path);
 	*ret = i;
+	return 0;
+}
+
+bool image_exists(const struct home *h, const char *id)
+{
+	autofree char *path = disk_path(h, id);
+
+	return access(path, F_OK) == 0;
+}
+
+/* The disk first: what is left of a removal that is cut off is a record
+ * without one, which is no image. */
+int image_remove(const struct home *h, const char *id, struct err *e)
+{
+	autofree char *path = disk_path(h, id);
+	autofree char *record = alloc_printf("%s.json", path);
+
+	if ((unlink(path) && errno != ENOENT) ||
+	    (unlink(record) && errno != ENOENT))
+		return err_sys(e, "removing %s", path);
 	return 0;
 }
 
@@ -170,6 +195,57 @@ int image_list(const struct home *h, image_each_fn *fn, void *ctx,
 	for (size_t i = 0; i < f.count && rc == 0; i++)
 		rc = fn(&f.images[i], ctx, e);
 	found_finish(&f);
+	return rc;
+}
+
+struct old {
+	json_t *seen; /* sets of layers, "base-desktop" */
+	image_each_fn *fn;
+	void *ctx;
+};
+
+/* As build-base names an image of these layers, but for the date. */
+static char *set_name(const struct image *i)
+{
+	char *name = alloc_str("");
+
+	/* the first one is in all of them and not asked for by name */
+	for (size_t n = 1; n < json_array_size(i->layers); n++) {
+		const json_t *layer = json_array_get(i->layers, n);
+		char *longer = alloc_printf(
+			"%s%s-", name,
+			json_string_value(json_object_get(layer, "name")));
+
+		free(name);
+		name = longer;
+	}
+	return name;
+}
+
+static int pass_old(struct image *i, void *ctx, struct err *e)
+{
+	struct old *o = ctx;
+	autofree char *name = set_name(i);
+
+	/* one that a person put there by another name stays */
+	if (!*name || strncmp(i->id, name, strlen(name)) != 0)
+		return 0;
+	for (size_t n = 0; n < json_array_size(o->seen); n++) {
+		if (strcmp(json_string_value(json_array_get(o->seen, n)),
+			   name) == 0)
+			return o->fn(i, o->ctx, e);
+	}
+	json_array_append_new(o->seen, json_string(name));
+	return 0;
+}
+
+int image_list_old(const struct home *h, image_each_fn *fn, void *ctx,
+		   struct err *e)
+{
+	struct old o = {json_array(), fn, ctx};
+	int rc = image_list(h, pass_old, &o, e);
+
+	json_decref(o.seen);
 	return rc;
 }
 

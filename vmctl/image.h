@@ -45,6 +45,13 @@ int image_find(const struct home *h, bool desktop, struct image *ret,
 	       struct err *e) __attribute__((warn_unused_result));
 int image_get(const struct home *h, const char *id, struct image *ret,
 	      struct err *e) __attribute__((warn_unused_result));
+bool image_exists(const struct home *h, const char *id);
+/* Disk and record; one that is not there is fine. */
+int image_remove(const struct home *h, const char *id, struct err *e)
+	__attribute__((warn_unused_result));
+/* Of what build-base made, all but the newest of each set of layers. */
+int image_list_old(const struct home *h, image_each_fn *fn, void *ctx,
+		   struct err *e) __attribute__((warn_unused_result));
 bool image_has_layer(const struct image *i, const char *layer);
 /* The record's JSON, checked. */
 int image_parse_record(const char *text, size_t len, struct image *ret,
@@ -75,8 +82,6 @@ void image_sweep(const struct home *h);
 int image_import_open(const struct home *h, char **ret_path, struct err *e)
 	__attribute__((warn_unused_result));
 bool image_is_import(const char *id);
-/* Removes an imported image that no machine is made from any more. */
-void image_remove_import(const struct home *h, const char *id);
 struct image_import {
 	const char *path; /* that file, whole by now */
 	const char *name; /* what the person called it */

@@ -30,18 +30,6 @@ bool image_is_import(const char *id)
 	return strncmp(id, IMPORT, strlen(IMPORT)) == 0;
 }
 
-void image_remove_import(const struct home *h, const char *id)
-{
-	autofree char *path = alloc_printf("%s/images/%s.qcow2", h->data, id);
-	autofree char *record = alloc_printf("%s.json", path);
-
-	if (!image_is_import(id))
-		return;
-	if ((unlink(path) && errno != ENOENT) ||
-	    (unlink(record) && errno != ENOENT))
-		log_warn("%s is not removed: %m", path);
-}
-
 int image_import_open(const struct home *h, char **ret_path, struct err *e)
 {
 	autofree char *path = NULL;

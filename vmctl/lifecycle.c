@@ -5,6 +5,7 @@
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "vmctl/backend.h"
 #include "vmctl/conffile.h"
@@ -77,8 +78,15 @@ static int pick_address(struct service *s, struct vm_record *v, struct err *e)
 static int prepare(struct registry *r, struct vm_record *v, void *ctx,
 		   struct err *e)
 {
+	struct service *s = ctx;
+
 	(void)r;
-	return pick_address(ctx, v, e);
+	/* once the row is there, nobody removes it */
+	if (!image_exists(&s->home, v->image))
+		return err_set(e, ERR_NOT_FOUND,
+			       "image %s has just been replaced: try again",
+			       v->image);
+	return pick_address(s, v, e);
 }
 
 static int agent_limit(struct service *s, unsigned *ret, struct err *e)
@@ -385,10 +393,34 @@ int life_redefine(struct service *s, struct vm_record *v, bool running,
 					       e);
 }
 
+struct drop {
+	struct service *s;
+	const char *image;
+};
+
+static int remove_image(void *ctx, struct err *e)
+{
+	struct drop *d = ctx;
+
+	return image_remove(&d->s->home, d->image, e);
+}
+
+int life_drop_image(struct service *s, const char *image, bool *ret_used,
+		    struct err *e)
+{
+	struct drop d = {s, image};
+
+	return registry_unless_image_used(s->registry, image, remove_image, &d,
+					  ret_used, e);
+}
+
 void life_drop_import(struct service *s, const char *image)
 {
-	if (image_is_import(image) && !registry_image_used(s->registry, image))
-		image_remove_import(&s->home, image);
+	struct err e = {0};
+	bool used;
+
+	if (image_is_import(image) && life_drop_image(s, image, &used, &e))
+		log_warn("%s", err_msg(&e));
 }
 
 int life_remove(struct service *s, struct machine *m, struct err *e)

@@ -33,6 +33,9 @@ int life_redefine(struct service *s, struct vm_record *v, bool running,
 		  struct err *e) __attribute__((warn_unused_result));
 /* An imported image goes with the last machine that was made from it. */
 void life_drop_import(struct service *s, const char *image);
+/* Any image, unless a machine is made from it: *ret_used. */
+int life_drop_image(struct service *s, const char *image, bool *ret_used,
+		    struct err *e) __attribute__((warn_unused_result));
 /* All of it, row last. Needs no row. */
 int life_remove(struct service *s, struct machine *m, struct err *e)
 	__attribute__((warn_unused_result));

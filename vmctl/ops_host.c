@@ -2,11 +2,13 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "vmctl/backend.h"
 #include "vmctl/datadir.h"
 #include "vmctl/handlers.h"
 #include "vmctl/image.h"
+#include "vmctl/lifecycle.h"
 #include "vmctl/isolation.h"
 #include "vmctl/netread.h"
 #include "vmctl/overlay.h"
@@ -202,6 +204,35 @@ static int choose_layers(struct service *s, const json_t *args, char **ret,
 	return 0;
 }
 
+struct sweep {
+	struct service *s;
+	json_t *removed; /* ids */
+};
+
+static int drop_old(struct image *i, void *ctx, struct err *e)
+{
+	struct sweep *sweep = ctx;
+	bool used;
+
+	if (life_drop_image(sweep->s, i->id, &used, e))
+		return -1;
+	if (!used)
+		json_array_append_new(sweep->removed, json_string(i->id));
+	return 0;
+}
+
+/* What the new one stands in for, gigabytes each; their ids. It was built all
+ * the same when that fails. */
+static json_t *drop_superseded(struct service *s)
+{
+	struct sweep sweep = {s, json_array()};
+	struct err e = {0};
+
+	if (image_list_old(&s->home, drop_old, &sweep, &e))
+		log_warn("old images: %s", err_msg(&e));
+	return sweep.removed;
+}
+
 static json_t *describe(const struct image *i, bool built)
 {
 	return json_pack("{s:s, s:b, s:s, s:I, s:O, s:s}", "image", i->id,
@@ -248,6 +279,8 @@ int op_build_base(struct call *c, const json_t *args, json_t **ret_result,
 	if (build && image_build(&s->home, &b, &i, e))
 		return -1;
 	*ret_result = describe(&i, build);
+	json_object_set_new(*ret_result, "removed",
+			    build ? drop_superseded(s) : json_array());
 	image_finish(&i);
 	return 0;
 }

@@ -319,12 +319,33 @@ bool registry_address_taken(struct registry *r, const char *address,
 	return count > 0;
 }
 
-bool registry_image_used(struct registry *r, const char *image)
+struct unless {
+	const char *image;
+	int (*fn)(void *ctx, struct err *e);
+	void *ctx;
+	bool used;
+};
+
+static int unless_used(struct db *db, void *ctx, struct err *e)
 {
+	struct unless *u = ctx;
 	int64_t count = 0;
 
-	if (db_query(r->db, take_count, &count, NULL,
-		     "SELECT count(*) FROM vm WHERE image = ?1", "s", image))
-		return true;
-	return count > 0;
+	if (db_query(db, take_count, &count, e,
+		     "SELECT count(*) FROM vm WHERE image = ?1", "s", u->image))
+		return -1;
+	u->used = count > 0;
+	return u->used ? 0 : u->fn(u->ctx, e);
+}
+
+int registry_unless_image_used(struct registry *r, const char *image,
+			       int (*fn)(void *ctx, struct err *e), void *ctx,
+			       bool *ret_used, struct err *e)
+{
+	struct unless u = {image, fn, ctx, false};
+
+	if (db_transaction(r->db, unless_used, &u, e))
+		return -1;
+	*ret_used = u.used;
+	return 0;
 }

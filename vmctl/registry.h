@@ -102,7 +102,11 @@ int registry_remove(struct registry *r, const char *name, struct err *e)
 /* Has another machine this address? Errors count as yes. */
 bool registry_address_taken(struct registry *r, const char *address,
 			    const char *but_name);
-/* Is any machine made from it? True also where that cannot be told. */
-bool registry_image_used(struct registry *r, const char *image);
+/* fn(), when no machine is made from that image: nobody adds one meanwhile.
+ * *ret_used: one is, and fn() was not called. */
+int registry_unless_image_used(struct registry *r, const char *image,
+			       int (*fn)(void *ctx, struct err *e), void *ctx,
+			       bool *ret_used, struct err *e)
+	__attribute__((warn_unused_result));
 
 #endif

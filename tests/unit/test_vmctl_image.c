@@ -171,12 +171,7 @@ static void imports(void **state)
 	assert_ok(import(&h, disk, len, &again, &e), &e);
 	assert_string_equal(i.id, again.id);
 	image_finish(&again);
-	/* what boxery built stays */
-	add_image(&h, "base-x", "2026-01-01T00:00:00Z", DESKTOP);
-	image_remove_import(&h, "base-x");
-	assert_ok(image_get(&h, "base-x", &again, &e), &e);
-	image_finish(&again);
-	image_remove_import(&h, i.id);
+	assert_ok(image_remove(&h, i.id, &e), &e);
 	assert_int_not_equal(access(i.path, F_OK), 0);
 	assert_fails(image_get(&h, i.id, &again, &e), &e, ERR_NOT_FOUND,
 		     "import-");
@@ -195,6 +190,43 @@ static void imports(void **state)
 }
 
 /* What a service that was killed was receiving, converting or building. */
+static int note_id(struct image *i, void *ctx, struct err *e)
+{
+	size_t len = strlen(ctx);
+
+	(void)e;
+	snprintf((char *)ctx + len, 256 - len, "%s ", i->id);
+	return 0;
+}
+
+/* What a newer build of the same layers stands in for. */
+static void superseded(void **state)
+{
+	struct home h = make_home();
+	struct err e = {0};
+	char old[256] = "";
+
+	(void)state;
+	add_image(&h, "base-desktop-20260101-000000", "2026-01-01", DESKTOP);
+	add_image(&h, "base-desktop-20260201-000000", "2026-02-01", DESKTOP);
+	add_image(&h, "base-desktop-20260301-000000", "2026-03-01", DESKTOP);
+	/* another set of layers, an import, one of a person's naming */
+	add_image(&h, "base-20260101-000000", "2026-01-01", BASE);
+	add_image(&h, "import-aa", "2026-01-01", "");
+	add_image(&h, "mine", "2026-01-01", DESKTOP);
+	assert_ok(image_list_old(&h, note_id, old, &e), &e);
+	assert_string_equal(old, "base-desktop-20260201-000000 "
+				 "base-desktop-20260101-000000 ");
+	assert_true(image_exists(&h, "base-desktop-20260201-000000"));
+	assert_ok(image_remove(&h, "base-desktop-20260201-000000", &e), &e);
+	assert_false(image_exists(&h, "base-desktop-20260201-000000"));
+	assert_ok(image_remove(&h, "base-desktop-20260201-000000", &e), &e);
+	old[0] = '\0';
+	assert_ok(image_list_old(&h, note_id, old, &e), &e);
+	assert_string_equal(old, "base-desktop-20260101-000000 ");
+	home_finish(&h);
+}
+
 static void sweeping(void **state)
 {
 	static const char *const names[] = {
@@ -229,6 +261,6 @@ static void sweeping(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(records),   cmocka_unit_test(finding),
 	cmocka_unit_test(leftovers), cmocka_unit_test(imports),
-	cmocka_unit_test(sweeping),
+	cmocka_unit_test(sweeping),  cmocka_unit_test(superseded),
 };
 UNIT_MAIN(tests)

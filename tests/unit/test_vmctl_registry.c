@@ -74,8 +74,16 @@ static int add(struct registry *r, const char *name, const char *owner,
 	return rc;
 }
 
+static int note(void *ctx, struct err *e)
+{
+	(void)e;
+	*(bool *)ctx = true;
+	return 0;
+}
+
 static void round_trip(void **state)
 {
+	bool used, done = false;
 	struct db *db = open_db();
 	struct registry *r = open_registry(db);
 	struct vm_record v;
@@ -105,10 +113,20 @@ static void round_trip(void **state)
 	assert_true(registry_address_taken(r, "10.0.0.9", "other"));
 	assert_false(registry_address_taken(r, "10.0.0.9", "demo"));
 	assert_false(registry_address_taken(r, "10.0.0.2", "other"));
-	assert_true(registry_image_used(r, v.image));
-	assert_false(registry_image_used(r, "another"));
+	assert_ok(registry_unless_image_used(r, v.image, note, &done, &used,
+					     &e),
+		  &e);
+	assert_true(used && !done);
+	assert_ok(registry_unless_image_used(r, "another", note, &done, &used,
+					     &e),
+		  &e);
+	assert_true(!used && done);
 	assert_ok(registry_remove(r, "demo", &e), &e);
-	assert_false(registry_image_used(r, v.image));
+	done = false;
+	assert_ok(registry_unless_image_used(r, v.image, note, &done, &used,
+					     &e),
+		  &e);
+	assert_true(!used && done);
 	assert_ok(registry_remove(r, "demo", &e), &e);
 	assert_fails(registry_get(r, "demo", &v, &e), &e, ERR_NOT_FOUND,
 		     "no VM is named demo");

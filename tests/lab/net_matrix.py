@@ -19,7 +19,7 @@ import netrows
 import nettalk
 import networld
 
-REPEAT, PAUSE, SETTLE = 3, 0.1, 0.4
+REPEAT, PAUSE, SETTLE, PATIENCE = 3, 0.1, 0.4, 5
 
 
 class Probes:
@@ -40,6 +40,14 @@ class Probes:
             time.sleep(PAUSE)
         time.sleep(SETTLE)
 
+    def wait(self, expected, arrived):
+        """Of a busy machine: what is to arrive may take its time."""
+        until = time.monotonic() + PATIENCE
+        missing = [p for p in self.all if expected(*p[0])]
+        while missing and time.monotonic() < until:
+            missing = [p for p in missing if not arrived(p[1], p[3])]
+            time.sleep(0.05)
+
 
 def see(modes):
     world = networld.World()
@@ -52,6 +60,8 @@ def see(modes):
             for r in netrows.ROWS:
                 r.make(world, guests[mode], probes.of((mode, r.text)))
         probes.send()
+        expect = {r.text: r.expect for r in netrows.ROWS}
+        probes.wait(lambda mode, text: expect[text][mode], world.arrived)
         for (mode, text), eye, _, token in probes.all:
             row = result.setdefault(mode, {}).setdefault(text, [0, 0, []])
             row[1] += 1

@@ -45,6 +45,7 @@ netlab_places() {
 
 # Nothing but the filter may be what stops a packet.
 netlab_open_host() {
+	local name
 	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
 		net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
 		net.ipv4.conf.virbr0.rp_filter=0 \
@@ -61,6 +62,11 @@ netlab_open_host() {
 	iptables -A lan-in -s 10.0.0.0/8 -j ACCEPT
 	iptables -A lan-in -s 100.64.0.0/10 -j ACCEPT
 	iptables -I FORWARD -j lan-in
+	# what a row before made them believe
+	ip neigh flush dev virbr0
+	for name in nat none other stranger; do
+		ip -n "$name" neigh flush dev "e$name"
+	done
 }
 netlab_open_host_end() {
 	iptables -D FORWARD -j lan-in

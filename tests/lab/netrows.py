@@ -486,6 +486,19 @@ row("inward", "… its DHCP offers", "B09", several(
     from_stranger(lambda x, y, t: f.udp(
         y.ip, "255.255.255.255", 67, 68,
         f.dhcp(2, 2, x.mac, 80, b"\x0c\x10" + t)), f.BROADCAST)))
+row("inward", "… in the bridge address's name", "B09 B14", several(
+    from_stranger(lambda x, y, t: f.udp(GATEWAY, x.ip, 53, 5000, t)),
+    from_stranger(lambda x, y, t: f.tcp(GATEWAY, x.ip, 40000, 22, t)),
+    from_stranger(lambda x, y, t: f.echo(GATEWAY, x.ip, t, PORT)),
+    from_stranger(lambda x, y, t: f.udp(
+        GATEWAY, x.ip, 67, 68, f.dhcp(2, 2, x.mac, 81, b"\x0c\x10" + t))),
+    from_stranger(lambda x, y, t: f.udp(
+        GATEWAY, "255.255.255.255", 67, 68,
+        f.dhcp(2, 2, x.mac, 82, b"\x0c\x10" + t)), f.BROADCAST)))
+# what is no guest of ours has no filter of ours
+row("inward", "… in the bridge address's name, by ARP (a limit)", "B12",
+    from_stranger(lambda x, y, t: f.arp(2, y.mac, GATEWAY, x.mac, x.ip, t),
+                  kind=f.ARP), nat=True, none=True)
 row("inward", "… its ARP, IPv6, VLANs", "A11 B12 B23", several(
     from_stranger(lambda x, y, t: f.arp(1, y.mac, y.ip, x.mac, x.ip, t),
                   kind=f.ARP),

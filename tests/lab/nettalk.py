@@ -13,7 +13,7 @@ import netframes as f
 from networld import GATEWAY, HOST_PUBLIC, INTERNET, inside, token
 
 TALKS = []
-WAIT = 1.5
+WAIT = 2.5
 
 
 class Talk:

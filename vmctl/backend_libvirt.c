@@ -2,10 +2,7 @@
  * Machines of libvirt's system daemon. Each is a persistent domain named
  * boxery-INSTANCE-NAME; the definition is written anew before each boot, so
  * it is a projection of our records and never the truth about anything but
- * "does it run". One connection is shared and made again when the daemon was
- * restarted; it asks every few seconds whether the other end still lives, so a
- * daemon that hangs fails calls instead of holding them. Nothing here is kept
- * in memory between calls.
+ * "does it run". Nothing here is kept in memory between calls.
  */
 #include "base/alloc.h"
 #include "base/log.h"
@@ -21,9 +18,6 @@
 #define POLL_MS 300
 /* a guest that is still booting does not hear the power button */
 #define ACPI_AGAIN_MS 10000
-/* a daemon that answers nothing for so long is as good as gone */
-#define KEEPALIVE_S 5
-#define KEEPALIVE_COUNT 4
 
 struct backend_libvirt *bl_of(struct backend *b)
 {
@@ -70,105 +64,8 @@ int bl_fail(struct err *e, const char *what, const char *name)
 		       text);
 }
 
-static int fail_connect(struct err *e)
-{
-	const virError *last = virGetLastError();
-	const char *text = last && last->message ? last->message : "";
-	int code = last ? last->code : 0;
-
-	if (strstr(text, "Permission denied") || code == VIR_ERR_AUTH_FAILED ||
-	    code == VIR_ERR_AUTH_UNAVAILABLE ||
-	    code == VIR_ERR_AUTH_CANCELLED || code == VIR_ERR_ACCESS_DENIED)
-		return err_set(e, ERR_DENIED,
-			       "libvirt does not let you in: sudo adduser "
-			       "\"$USER\" libvirt, log in again, then boxery "
-			       "service restart (%s)",
-			       text);
-	return err_set(e, ERR_UNAVAILABLE,
-		       "libvirt does not answer: sudo systemctl start "
-		       "libvirtd, or install it: sudo apt-get install "
-		       "libvirt-daemon-system (%s)",
-		       text);
-}
-
-/* -- the connection ---------------------------------------------------------- */
-
-/* Asked with a call: virConnectIsAlive() may not have noticed yet that the
- * daemon was restarted. */
-static bool alive(virConnectPtr c)
-{
-	unsigned long version;
-
-	return virConnectGetLibVersion(c, &version) == 0;
-}
-
-static void tell_lost(struct backend_libvirt *l)
-{
-	log_warn("the connection to libvirt broke");
-	pthread_mutex_lock(&l->lost_lock);
-	if (l->lost)
-		l->lost(l->lost_ctx);
-	pthread_mutex_unlock(&l->lost_lock);
-}
-
-static void on_close(virConnectPtr c, int reason, void *ctx)
-{
-	(void)c;
-	if (reason != VIR_CONNECT_CLOSE_REASON_CLIENT)
-		tell_lost(ctx);
-}
-
-static void close_connection(struct backend_libvirt *l)
-{
-	if (!l->conn)
-		return;
-	virConnectUnregisterCloseCallback(l->conn, on_close);
-	virConnectClose(l->conn);
-	l->conn = NULL;
-}
-
-static int open_connection(struct backend_libvirt *l, struct err *e)
-{
-	if (!l->loops) {
-		if (bl_loop_start(e))
-			return -1;
-		l->loops = true;
-	}
-	l->conn = virConnectOpen(BL_URI);
-	if (!l->conn)
-		return fail_connect(e);
-	if (virConnectSetKeepAlive(l->conn, KEEPALIVE_S, KEEPALIVE_COUNT) < 0 ||
-	    virConnectRegisterCloseCallback(l->conn, on_close, l, NULL) < 0)
-		log_warn("libvirt's connection is not looked after: %s",
-			 virGetLastErrorMessage());
-	return 0;
-}
-
-virConnectPtr bl_connect(struct backend_libvirt *l, struct err *e)
-{
-	virConnectPtr c = NULL;
-
-	pthread_mutex_lock(&l->lock);
-	if (l->conn && !alive(l->conn)) {
-		close_connection(l);
-		tell_lost(l);
-	}
-	if ((l->conn || open_connection(l, e) == 0) &&
-	    virConnectRef(l->conn) == 0)
-		c = l->conn;
-	pthread_mutex_unlock(&l->lock);
-	return c;
-}
-
-static void bl_on_lost(struct backend *b, void (*lost)(void *ctx), void *ctx)
-{
-	struct backend_libvirt *l = bl_of(b);
-
-	pthread_mutex_lock(&l->lost_lock);
-	l->lost = lost;
-	l->lost_ctx = ctx;
-	pthread_mutex_unlock(&l->lost_lock);
-}
+/* -- finding -----------------------------------------------------------------
+ */
 
 /* The domain, or NULL: with *ret_absent when libvirt does not know it. */
 static virDomainPtr look_up(struct backend_libvirt *l, virConnectPtr c,
@@ -554,11 +451,8 @@ static void bl_free(struct backend *b)
 {
 	struct backend_libvirt *l = bl_of(b);
 
-	close_connection(l);
-	if (l->loops)
-		bl_loop_stop();
-	pthread_mutex_destroy(&l->lock);
-	pthread_mutex_destroy(&l->lost_lock);
+	if (bl_disconnect(l))
+		return; /* its opener still works with it */
 	pthread_mutex_destroy(&l->network_lock);
 	free(l);
 }
@@ -593,8 +487,7 @@ struct backend *backend_libvirt_new(const struct home *h)
 	virSetErrorFunc(NULL, silent);
 	l->b.ops = &libvirt_ops;
 	l->home = h;
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_mutex_init(&l->lost_lock, NULL);
+	bl_connection_init(l);
 	pthread_mutex_init(&l->network_lock, NULL);
 	return &l->b;
 }

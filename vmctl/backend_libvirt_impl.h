@@ -28,7 +28,10 @@ struct backend_libvirt {
 	bool loops; /* the event loop's thread runs */
 	/* the connection, and who is told that it broke */
 	pthread_mutex_t lock;
+	pthread_cond_t opened;
 	virConnectPtr conn;
+	bool opening;
+	struct err open_err; /* why there is none */
 	pthread_mutex_t lost_lock;
 	void (*lost)(void *ctx);
 	void *lost_ctx;
@@ -76,8 +79,6 @@ CLEANUP_DEFINE(network, virNetwork, bl_network_free)
 /* -- backend_libvirt.c ------------------------------------------------------- */
 
 struct backend_libvirt *bl_of(struct backend *b);
-virConnectPtr bl_connect(struct backend_libvirt *l, struct err *e)
-	__attribute__((warn_unused_result));
 int bl_fail(struct err *e, const char *what, const char *name)
 	__attribute__((warn_unused_result));
 /* A machine of this home; NULL with ERR_NOT_FOUND when it is not there. */
@@ -89,6 +90,17 @@ virDomainPtr bl_find(struct backend_libvirt *l, virConnectPtr c,
 int bl_read_host_key(struct backend *b, const char *name,
 		     struct deadline deadline, char **ret_line, struct err *e)
 	__attribute__((warn_unused_result));
+
+/* -- backend_libvirt_conn.c -------------------------------------------------- */
+
+void bl_connection_init(struct backend_libvirt *l);
+/* -1: somebody still tries to reach the daemon, and l must stay. */
+int bl_disconnect(struct backend_libvirt *l)
+	__attribute__((warn_unused_result));
+/* The caller's own reference. */
+virConnectPtr bl_connect(struct backend_libvirt *l, struct err *e)
+	__attribute__((warn_unused_result));
+void bl_on_lost(struct backend *b, void (*lost)(void *ctx), void *ctx);
 
 /* -- backend_libvirt_net.c --------------------------------------------------- */
 

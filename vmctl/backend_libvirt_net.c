@@ -159,16 +159,10 @@ static virNetworkPtr find_or_define(virConnectPtr c, struct err *e)
 	return n ? n : virNetworkLookupByName(c, BL_NETWORK);
 }
 
-static int activate(virNetworkPtr n, const struct bl_network *info,
-		    struct err *e)
+static int fail_start(const struct bl_network *info, struct err *e)
 {
-	const char *why;
+	const char *why = virGetLastErrorMessage();
 
-	/* again: another home may have been faster */
-	if (virNetworkIsActive(n) == 1 || virNetworkCreate(n) == 0 ||
-	    virNetworkIsActive(n) == 1)
-		return 0;
-	why = virGetLastErrorMessage();
 	if (strstr(why, "already in use"))
 		return err_set(e, ERR_STATE,
 			       "libvirt's network " BL_NETWORK " does not "
@@ -181,12 +175,43 @@ static int activate(virNetworkPtr n, const struct bl_network *info,
 	return bl_fail(e, "starting the network", BL_NETWORK);
 }
 
+static int activate(virNetworkPtr n, const struct bl_network *info,
+		    struct err *e)
+{
+	struct err why = {0};
+
+	if (virNetworkIsActive(n) == 1 || virNetworkCreate(n) == 0)
+		return 0;
+	(void)!fail_start(info, &why);
+	/* another home may have been faster */
+	if (virNetworkIsActive(n) == 1)
+		return 0;
+	if (e)
+		*e = why;
+	return -1;
+}
+
+/* One that was undefined while it is active would be gone with the host's next
+ * start, and our entries with it. */
+static int keep(virConnectPtr c, virNetworkPtr n, struct err *e)
+{
+	autofree char *xml = NULL;
+	auto_network kept = NULL;
+
+	if (virNetworkIsPersistent(n) != 0)
+		return 0;
+	xml = virNetworkGetXMLDesc(n, 0);
+	kept = xml ? virNetworkDefineXML(c, xml) : NULL;
+	return kept ? 0 : bl_fail(e, "keeping the network", BL_NETWORK);
+}
+
 static virNetworkPtr ensure(virConnectPtr c, struct bl_network *ret,
 			    struct err *e)
 {
 	virNetworkPtr n = find_or_define(c, e);
 
-	if (n && (read_network(n, ret, e) || activate(n, ret, e))) {
+	if (n && (read_network(n, ret, e) || activate(n, ret, e) ||
+		  keep(c, n, e))) {
 		virNetworkFree(n);
 		return NULL;
 	}

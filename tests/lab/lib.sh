@@ -159,11 +159,13 @@ leftovers() {
 	virsh -q -c qemu:///system net-dumpxml default |
 		grep "<host mac='$(lab_mac)"
 }
-# What the MACs of this home's machines begin with.
+# What this home is called in libvirt.
+lab_instance() {
+	echo "h$(realpath "$BOXERY_HOME" | tr -d '\n' | sha256sum | cut -c 1-8)"
+}
+# What the MACs of its machines begin with.
 lab_mac() {
-	local instance
-	instance=h$(realpath "$BOXERY_HOME" | tr -d '\n' | sha256sum | cut -c 1-8)
-	printf '%s' "$instance" | sha256sum |
+	printf '%s' "$(lab_instance)" | sha256sum |
 		sed 's/^\(..\)\(..\).*/52:54:\1:\2:/'
 }
 

@@ -32,6 +32,50 @@ before=$(virsh net-dumpxml default)
 check 'init again' ask init
 expect 'the network stays the same' "$before" "$(virsh net-dumpxml default)"
 refuse not_found 'no guest image: run boxery build-base' ask vm_new '{"vm":"demo"}'
+
+# ---- the network is somebody's, too ----
+network_gone() {
+	virsh -q net-destroy default
+	virsh -q net-undefine default
+}
+network_gone
+virsh -q net-define /dev/stdin <<-XML
+	<network><name>default</name><ip address='192.168.122.1' prefix='24'>
+	<dhcp><range start='192.168.122.2' end='192.168.122.9'/></dhcp></ip></network>
+XML
+refuse state 'has forward mode none, and VMs need nat' ask init
+virsh -q net-undefine default
+virsh -q net-define /usr/share/libvirt/networks/default.xml
+ip link add uplink type veth peer name peer
+ip address add 192.168.122.77/24 dev uplink
+ip link set peer up
+ip link set uplink up
+refuse state 'this host uses 192.168.122.1' ask init
+virsh -q net-undefine default
+check 'init finds a free range' ask init
+[[ $(virsh net-dumpxml default) == *"<ip address='192.168.130.1'"* ]] ||
+	bad 'another range'
+ip link del uplink
+# B01, and it outlives the host's next start
+virsh -q net-undefine default
+check 'init keeps it' ask init
+[[ $(virsh net-info default) == *'Persistent:     yes'*'Autostart:      yes'* ]] ||
+	bad "$(virsh net-info default)"
+network_gone
+# the one that each home had to itself
+old=boxery-$(lab_instance)
+virsh -q net-define /dev/stdin <<-XML
+	<network><name>$old</name><bridge name='bx-old'/>
+	<ip address='192.168.140.1' prefix='24'/></network>
+XML
+virsh -q net-start "$old"
+must 'init' ask init
+[[ $(virsh -q net-list --all --name) == *"$old"* ]] && bad 'the old network is there'
+# B01
+[[ $(virsh net-dumpxml default) == *"<ip address='192.168.122.1'"* ]] ||
+	bad 'no default network'
+theirs="<host mac='52:54:00:00:00:99' ip='192.168.122.2'/>"
+virsh -q net-update default add ip-dhcp-host "$theirs" --live --config
 lab_image
 report=$(ask doctor)
 [[ $report == *'"ok":false'* ]] && bad "doctor: $report"
@@ -60,6 +104,12 @@ if ! grep -qwE 'vmx|svm' /proc/cpuinfo; then
 fi
 echo BOXERY_ACCEL=yes >"$BOXERY_HOME/config/host.env"
 refuse invalid 'BOXERY_ACCEL must be kvm or tcg' ask vm_new '{"vm":"demo"}'
+echo BOXERY_NET_ISOLATION=yes >"$BOXERY_HOME/config/host.env"
+refuse invalid 'BOXERY_NET_ISOLATION must be on or off' ask vm_new '{"vm":"demo"}'
+echo BOXERY_NET_ISOLATION=off >"$BOXERY_HOME/config/host.env"
+refuse state 'demo is to have no network' \
+	ask vm_new '{"vm":"demo","network":"none"}'
+refuse invalid 'one of nat, none' ask vm_new '{"vm":"demo","network":"lan"}'
 rm "$BOXERY_HOME/config/host.env"
 expect_nothing demo lease
 
@@ -128,6 +178,20 @@ console=$(field "$info" console)
 check 'the owner reads its console' as_user test -s "$console"
 expect 'the pin is on file' "$pin" "$(cat "$BOXERY_HOME/config/host-keys/demo")"
 refuse exists 'named demo exists' ask vm_new '{"vm":"demo"}'
+
+# B02, B03, B08: behind libvirt's filter, at an address that nobody had
+domain=$(virsh -q list --name | grep -- '-demo$')
+port_of() { virsh -q domiflist "$domain" | sed -n 's/^ *\(vnet[0-9]*\) .*/\1/p'; }
+isolation() { field "$(ask vm_info '{"vm":"demo"}')" isolation; }
+expect 'an address that was free' 192.168.122.3 "$address"
+expect 'network' nat "$(field "$info" network)"
+expect 'isolation' on "$(field "$info" isolation)"
+[[ $(ask vm_list) == *isolation* ]] && bad 'ls of a machine that is isolated'
+expect 'its filter' boxery-guest-isolation "$(virsh -q nwfilter-binding-list |
+	sed -n "s/^ *$(port_of) *\([a-z-]*\) *$/\1/p")"
+mv "$netread" "$netread.away"
+expect 'isolation, as libvirt says' 'not verified' "$(isolation)"
+mv "$netread.away" "$netread"
 [[ $(ask vm_list) == *'"name":"demo","state":"running"'* ]] || bad 'ls'
 
 # D09: it presents one key, the host's
@@ -202,6 +266,17 @@ refuse unavailable 'sudo systemctl start libvirtd' ask vm_info '{"vm":"demo"}'
 libvirtd --daemon
 wait_for 60 'libvirtd answers' virsh -q list
 expect 'after its restart' running "$(state_of demo)"
+expect 'isolation' on "$(isolation)"
+# one that hangs holds nobody for ever
+libvirtd=$(cat /run/libvirtd.pid)
+kill -STOP "$libvirtd"
+t=$SECONDS
+refuse unavailable libvirt ask vm_info '{"vm":"demo"}'
+refuse unavailable 'libvirt hangs' ask vm_info '{"vm":"demo"}'
+[ $((SECONDS - t)) -le 90 ] || bad "a libvirtd that hangs: $((SECONDS - t)) s"
+kill -CONT "$libvirtd"
+wait_for 60 'libvirtd goes on' ask vm_info '{"vm":"demo"}'
+expect 'after its pause' running "$(state_of demo)"
 # what waits for an answer when the guest dies is told why none comes, soon
 # (a stopped X server keeps the screenshot waiting)
 ends_early() {
@@ -232,7 +307,45 @@ rm -f "$BOXERY_HOME"/big* "$BOXERY_HOME"/.big*
 wait_for 20 'the crash shows' state_is demo crashed
 [[ $(ask vm_list) == *'"name":"demo","state":"crashed"'* ]] || bad 'ls, crashed'
 refuse state 'demo has crashed: boxery start demo' ask vm_wait '{"vm":"demo"}'
-virsh -q net-destroy default && virsh -q net-undefine default
+
+# ---- no start behind a filter that is not all there ----
+virsh nwfilter-dumpxml boxery-guest-isolation |
+	sed '/<rule/,/<\/rule>/d' >"$home/weak.xml"
+while :; do virsh -q nwfilter-define "$home/weak.xml"; done &
+weakens=$!
+refuse state 'filter boxery-guest-isolation is not' ask vm_start '{"vm":"demo"}'
+mv "$netread" "$netread.away"
+refuse state 'filter boxery-guest-isolation is not' ask vm_start '{"vm":"demo"}'
+mv "$netread.away" "$netread"
+kill $weakens
+wait $weakens 2>/dev/null
+[ -z "$(port_of)" ] || bad 'it runs behind a weak filter'
+# a chain that is emptied later: its power is cut, whoever waits is told
+ask vm_start '{"vm":"demo"}' >"$home/start" 2>&1 &
+starts=$!
+# shellcheck disable=SC2317 # called by wait_for
+runs() { [ "$(virsh -q domstate "$domain")" = running ]; }
+wait_for 60 'it boots' runs
+port=$(port_of)
+sleep 2
+ebtables -t nat -F "libvirt-I-$port"
+t=$SECONDS
+wait $starts && bad 'start behind an empty chain'
+[ $((SECONDS - t)) -le 45 ] || bad "seen after $((SECONDS - t)) s"
+said=$(cat "$home/start")
+[[ $said == *'state: demo was stopped'*"chain libvirt-I-$port "* ]] || bad "start: $said"
+say "ok: $said"
+expect 'isolation' stopped "$(isolation)"
+info=$(ask vm_info '{"vm":"demo"}')
+[[ $info == *'"isolation_why":"'*"chain libvirt-I-$port "* ]] || bad "info: $info"
+[[ $(ask vm_list) == *'"state":"off"'*'"isolation":"stopped: '*"chain libvirt-I-$port "* ]] ||
+	bad "ls: $(ask vm_list)"
+grep -q '"op":"isolation","vm":"demo","outcome":"state"' \
+	"$BOXERY_HOME/state/audit.jsonl" || bad 'the audit does not tell'
+
+network_gone
+# B27
+echo BOXERY_NET_ISOLATION=off >"$BOXERY_HOME/config/host.env"
 # an upgrade under a running service: ssh's configuration still names a program
 cp "$bin/boxery-host" "$home/usr/bin/new"
 mv "$home/usr/bin/new" "$home/usr/bin/boxery-host"
@@ -242,6 +355,16 @@ say "start to ready: $((SECONDS - t)) s"
 # D15: the VM's own key, whatever it went through
 expect 'the key stays' "$pin" "$(field "$(ask vm_info '{"vm":"demo"}')" host_key)"
 expect 'ssh again' agent "$(in_guest id -un)"
+expect 'isolation' off "$(isolation)"
+[[ $(ask vm_list) == *'"isolation":"off"'* ]] || bad "ls: $(ask vm_list)"
+[[ $(virsh dumpxml "$domain") == *filterref* ]] && bad 'a filter, though it is off'
+# B26: as one from before is
+rm "$BOXERY_HOME/config/host.env"
+said=$(ask upgrade)
+[[ $said == *'boxery stop demo && boxery start demo'* ]] || bad "upgrade: $said"
+expect 'isolation' 'off until it is stopped and started' "$(isolation)"
+[[ $(virsh dumpxml --inactive "$domain") == *"filterref filter='boxery-guest-isolation'"* ]] ||
+	bad 'no filter at its next boot'
 
 # ---- the desktop is not there, for now or at all ----
 in_guest sudo systemctl stop boxery-vnc
@@ -298,7 +421,12 @@ must 'init' ask init
 refuse nospace 'MiB free and a new VM needs 1024 MiB' ask vm_new '{"vm":"demo"}'
 expect_nothing demo
 mount -o remount,size=1200m "$home/small"
-must 'vm_new' ask vm_new '{"vm":"demo"}'
+must 'vm_new' ask vm_new '{"vm":"demo","network":"none"}'
+domain=$(virsh -q list --name | grep -- '-demo$')
+expect 'network' none "$(field "$(ask vm_info '{"vm":"demo"}')" network)"
+expect 'isolation' on "$(isolation)"
+expect 'its filter' boxery-guest-none "$(virsh -q nwfilter-binding-list |
+	sed -n "s/^ *$(port_of) *\([a-z-]*\) *$/\1/p")"
 refuse denied 'made by a person' agent vm_rm '{"vm":"demo"}'
 in_guest 'nohup head -c 2G /dev/zero >big 2>/dev/null </dev/null &'
 wait_for 120 'the disk fills' state_is demo disk-full

@@ -30,8 +30,7 @@ void approval_finish(struct approval *a)
 	*a = (struct approval){0};
 }
 
-/* -- a request as text
- * ------------------------------------------------------------- */
+/* -- a request as text ----------------------------------------------------- */
 
 /* One spelling for one request (grantset.h): compared as text. */
 static char *print_request(const struct approval_request *req)
@@ -56,9 +55,7 @@ static int parse_request(const char *text, struct approval *a, struct err *e)
 	return grantset_parse(json_object_get(v, "grants"), &a->set, e);
 }
 
-/* -- rows
- * ------------------------------------------------------------------------------
- */
+/* -- rows ------------------------------------------------------------------ */
 
 #define COLUMNS                                                            \
 	"id, state, client, vm, request, reason, client_info, created_s, " \
@@ -131,9 +128,7 @@ static int take_int(sqlite3_stmt *row, void *ctx, struct err *e)
 	return 0;
 }
 
-/* -- asking
- * ------------------------------------------------------------------------------
- */
+/* -- asking ---------------------------------------------------------------- */
 
 struct asking {
 	const struct approval_request *req;
@@ -228,9 +223,7 @@ int approval_ask(struct db *db, const struct approval_request *req,
 	return rc;
 }
 
-/* -- answering
- * ----------------------------------------------------------------------------
- */
+/* -- answering ------------------------------------------------------------- */
 
 int approval_get(struct db *db, const char *id, int64_t now_s,
 		 struct approval *ret, struct err *e)

@@ -17,8 +17,20 @@
 #define PROMPT "Grant it? [y/N] "
 #define UNLIMITED SIZE_MAX
 
-/* -- the words
- * ------------------------------------------------------------------ */
+int confirm_is_needed(const char *setting, bool agent, bool *ret_needed,
+		      struct err *e)
+{
+	bool off = setting && strcmp(setting, "off") == 0;
+
+	if (setting && !off && strcmp(setting, "on") != 0)
+		return err_set(e, ERR_INVALID,
+			       "GRANT_CONFIRM=%.20s: must be on or off",
+			       setting);
+	*ret_needed = agent || !off;
+	return 0;
+}
+
+/* -- the words ------------------------------------------------------------- */
 
 static const char *llm_words(const struct grant *g)
 {
@@ -74,8 +86,7 @@ static const char *words_of(const struct grant *g)
 	return "use this";
 }
 
-/* -- the text
- * ------------------------------------------------------------------- */
+/* -- the text -------------------------------------------------------------- */
 
 /* What is added fits: see TEXT_CAP. */
 #define ADD(out, ...)                                         \
@@ -187,8 +198,7 @@ json_t *confirm_question(const struct confirm_ask *a)
 	return q;
 }
 
-/* -- the answer
- * ----------------------------------------------------------------- */
+/* -- the answer ------------------------------------------------------------ */
 
 /* The only member, under this name; NULL when there is another or none. */
 static const json_t *only_member(const json_t *obj, const char *key)

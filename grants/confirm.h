@@ -6,9 +6,13 @@
  * shows the one and returns the other as it came, so no front-end can take
  * something else for a yes.
  *
+ *	if (confirm_is_needed(setting, agent, &needed, e) < 0)
+ *		return -1;
  *	auto_json json_t *q = confirm_question(&ask);
- *	call_confirm(call, q, &answer, e)	to the client that asked
- *	if (confirm_read(way, answer) != CONFIRM_YES)
+ *	(q to the client that asked, and from it what its person gave)
+ *	verdict = confirm_read(agent ? CONFIRM_DIALOG : CONFIRM_TERMINAL,
+ *			       answer);
+ *	if (verdict != CONFIRM_YES)
  *		return err_set(e, ERR_DENIED, …);
  *
  * The question: {v, vm, grants: [text], terms, terminal, dialog, prompt,
@@ -67,6 +71,14 @@ enum confirm_verdict {
 };
 /* answer may be NULL: nobody to ask. */
 enum confirm_verdict confirm_read(enum confirm_way way, const json_t *answer);
+/*
+ * Has a person to be asked? setting is GRANT_CONFIRM of the host profile's
+ * config, or NULL. Only "off" says no, and only for a person's own program: a
+ * dialog for an agent always is shown, and policy.h is not touched by it. What
+ * is held already (store_missing) needs no question either.
+ */
+int confirm_is_needed(const char *setting, bool agent, bool *ret_needed,
+		      struct err *e) __attribute__((warn_unused_result));
 /* "no", "yes", "dismissed", "forged": for the audit. */
 const char *confirm_verdict_name(enum confirm_verdict v);
 

@@ -36,8 +36,7 @@ void edge_finish(struct edge *x)
 	*x = (struct edge){0};
 }
 
-/* -- text -------------------------------------------------------------------
- */
+/* -- text ------------------------------------------------------------------ */
 
 static json_t *number_or_null(int64_t n, int64_t null)
 {
@@ -153,8 +152,7 @@ int edge_parse(const char *text, size_t len, const char *vm, struct edge *ret,
 	return 0;
 }
 
-/* -- file -------------------------------------------------------------------
- */
+/* -- file ------------------------------------------------------------------ */
 
 static char *file_of(const struct home *h, const char *vm)
 {

@@ -17,8 +17,7 @@
  * longest one come on top */
 #define FILE_CAP (1 << 20)
 
-/* -- a line
- * --------------------------------------------------------------------- */
+/* -- a line ---------------------------------------------------------------- */
 
 struct span {
 	const char *p;
@@ -128,8 +127,7 @@ static int read_line(struct span s, unsigned line, const char *name,
 	return 0;
 }
 
-/* -- the file
- * --------------------------------------------------------------------- */
+/* -- the file -------------------------------------------------------------- */
 
 static struct secret *value_of(struct span s)
 {

@@ -47,8 +47,7 @@ const char *grant_kind_name(enum grant_kind kind)
 	return kinds[kind].name;
 }
 
-/* -- what each kind takes ---------------------------------------------------
- */
+/* -- what each kind takes -------------------------------------------------- */
 
 static bool is_of(const char *text, const char *set, size_t max_len)
 {
@@ -208,8 +207,7 @@ static int parse_file(char *rest, struct grant *g, struct err *e)
 	return 0;
 }
 
-/* -- text and back ----------------------------------------------------------
- */
+/* -- text and back --------------------------------------------------------- */
 
 static int check_characters(const char *text, size_t len, struct err *e)
 {

@@ -14,8 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* -- variables ---------------------------------------------------------------
- */
+/* -- variables ------------------------------------------------------------- */
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -82,8 +81,7 @@ int policy_check_value(const char *name, const char *value, size_t len,
 	return 0;
 }
 
-/* -- files -------------------------------------------------------------------
- */
+/* -- files ----------------------------------------------------------------- */
 
 static int say_refused(const char *path, const char *dir, struct err *e)
 {
@@ -278,8 +276,7 @@ int policy_read_file(const struct home *h, const char *path,
 	return 0;
 }
 
-/* -- all
- * ----------------------------------------------------------------------- */
+/* -- all ------------------------------------------------------------------- */
 
 static int check_one(const struct policy_ask *a, struct grant *g, struct err *e)
 {

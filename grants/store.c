@@ -40,8 +40,7 @@ void store_free(struct store *st)
 	free(st);
 }
 
-/* -- rows --------------------------------------------------------------------
- */
+/* -- rows ------------------------------------------------------------------ */
 
 struct rows {
 	struct store_grant *grants;
@@ -125,8 +124,7 @@ static int take_int(sqlite3_stmt *row, void *ctx, struct err *e)
 	return 0;
 }
 
-/* -- projections
- * --------------------------------------------------------------- */
+/* -- projections ----------------------------------------------------------- */
 
 /* Within a transaction. */
 static int project(struct store *st, const char *vm, struct err *e)
@@ -177,8 +175,7 @@ static int project_now(struct store *st, const char *vm, struct err *e)
 	return db_transaction(st->db, project_one, &p, e);
 }
 
-/* -- what is held and what is added
- * ---------------------------------------------- */
+/* -- what is held and what is added ---------------------------------------- */
 
 static bool is_held(const struct rows *r, const struct grant *g,
 		    const struct store_add *a)
@@ -308,8 +305,7 @@ int store_list(struct store *st, const char *vm, int64_t now_s, store_fn *fn,
 	return rc;
 }
 
-/* -- what is taken away
- * ----------------------------------------------------------- */
+/* -- what is taken away ---------------------------------------------------- */
 
 struct removal {
 	struct store *st;
@@ -424,8 +420,7 @@ int store_use(struct store *st, const char *vm, const char *id, int64_t now_s,
 	return 0;
 }
 
-/* -- a service that starts
- * ----------------------------------------------------------- */
+/* -- a service that starts ------------------------------------------------- */
 
 static int take_vm(sqlite3_stmt *row, void *ctx, struct err *e)
 {

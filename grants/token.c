@@ -12,8 +12,7 @@
 #define VERSION 1
 #define HEX_LEN (CRYPTO_SHA256_HEX_SIZE - 1)
 
-/* -- the file
- * ------------------------------------------------------------------- */
+/* -- the file -------------------------------------------------------------- */
 
 static int take_row(sqlite3_stmt *row, void *ctx, struct err *e)
 {
@@ -102,8 +101,7 @@ int token_reconcile(struct db *db, const struct home *h, struct err *e)
 	return db_transaction(db, rewrite, &same, e);
 }
 
-/* -- who presents one
- * ----------------------------------------------------------- */
+/* -- who presents one ------------------------------------------------------ */
 
 /* The hash of that VM's token in the file, or NULL. */
 static const char *find_hash(const json_t *file, const char *vm)

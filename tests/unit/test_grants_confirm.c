@@ -251,9 +251,38 @@ static void verdicts(void **state)
 	assert_string_equal(confirm_verdict_name(CONFIRM_FORGED), "forged");
 }
 
+/* F21, F22 */
+static void setting(void **state)
+{
+	static const struct {
+		const char *text;
+		bool person, agent;
+	} rows[] = {
+		{NULL, true, true},
+		{"on", true, true},
+		{"off", false, true},
+	};
+	static const char *const bad[] = {"", "OFF", "no", "0", "off "};
+	struct err e = {0};
+	bool person, agent;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		assert_ok(confirm_is_needed(rows[i].text, false, &person, &e),
+			  &e);
+		assert_ok(confirm_is_needed(rows[i].text, true, &agent, &e),
+			  &e);
+		assert_int_equal(person, rows[i].person);
+		assert_int_equal(agent, rows[i].agent);
+	}
+	for (size_t i = 0; i < ARRAY_COUNT(bad); i++)
+		assert_fails(confirm_is_needed(bad[i], false, &person, &e), &e,
+			     ERR_INVALID, "must be on or off");
+}
+
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(whole_question), cmocka_unit_test(askers),
-	cmocka_unit_test(kinds),	  cmocka_unit_test(longest),
-	cmocka_unit_test(verdicts),
+	cmocka_unit_test(setting), cmocka_unit_test(whole_question),
+	cmocka_unit_test(askers),  cmocka_unit_test(kinds),
+	cmocka_unit_test(longest), cmocka_unit_test(verdicts),
 };
 UNIT_MAIN(tests)

@@ -3,16 +3,19 @@
 #include "tests/support/unit.h"
 
 #include "base/alloc.h"
+#include "base/deadline.h"
 #include "base/json.h"
 #include "base/path.h"
 #include "grants/store.h"
 #include "grants/tables.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NOW 1000000
@@ -478,6 +481,61 @@ static void changes_at_once(void **state)
 	assert_seen("demo", NOW, "a -1; ollama -1; openai -1");
 }
 
+/* Adds and revokes until it is killed. */
+static void change_until_killed(void)
+{
+	struct db *own = NULL;
+	struct store *st;
+	struct grantset s = set_of("llm:openai llm:ollama");
+	struct store_add a = {"demo", &s, {0}, "x", "terminal", NOW};
+	struct err e = {0};
+
+	if (db_open(unit_path("boxery.db"), migrations, &own, &e) < 0)
+		_exit(1);
+	st = store_new(own, &home);
+	for (;;) {
+		if (store_add(st, &a, &e) < 0 ||
+		    store_revoke(st, "demo", NULL, NULL, NULL, &e) < 0)
+			_exit(1);
+	}
+}
+
+static void note_id(const struct store_grant *g, void *ctx)
+{
+	json_object_set_new(ctx, g->id, json_true());
+}
+
+/* Cut off anywhere, the proxy sees no more than the database holds. */
+static void killed(void **state)
+{
+	unsigned both = 0;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		auto_json json_t *held = json_object();
+		struct edge x = {0};
+		struct err e = {0};
+		int status = 0;
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			change_until_killed();
+		deadline_sleep_ms(10 + i);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+		assert_ok(store_list(store, "demo", NOW, note_id, held, &e),
+			  &e);
+		assert_ok(edge_read(&home, "demo", &x, &e), &e);
+		for (size_t n = 0; n < x.count; n++)
+			assert_non_null(json_object_get(held, x.grants[n].id));
+		both += x.count > 0;
+		edge_finish(&x);
+	}
+	printf("killed 40 times, %u times with grants in sight\n", both);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
 	TEST(adds_and_lists),  TEST(missing),
@@ -486,6 +544,6 @@ static const struct CMUnitTest tests[] = {
 	TEST(expires),	       TEST(conflicts),
 	TEST(limit),	       TEST(forgets),
 	TEST(failing_disk),    TEST(reconciles),
-	TEST(changes_at_once),
+	TEST(changes_at_once), TEST(killed),
 };
 UNIT_MAIN(tests)

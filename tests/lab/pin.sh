@@ -208,6 +208,12 @@ said=$(boxery pin demo --from-guest 2>&1)
 expect 'pin --from-guest gave away' '' "$(beyond)"
 check 'pin again' boxery pin demo
 expect 'the machine is pinned again' "$right" "$(finger_of "$pin")"
+# who does not look at the key is let in, and the log shows it: else all of the
+# above would prove nothing
+check 'the impostor lets in who does not look' ssh -F /dev/null -n \
+	-i "$BOXERY_HOME/config/keys/demo" -o StrictHostKeyChecking=no \
+	-o UserKnownHostsFile=/dev/null "root@$address" true
+[[ $(beyond) == '5 50 '* ]] || bad "its log does not show a login: $(beyond)"
 give_back
 kill "$impostor"
 ip netns del impostor

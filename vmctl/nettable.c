@@ -234,7 +234,7 @@ static bool parse_range(struct text word, struct subnet_range *ret)
 
 /* UNSURE: the rule is not left aside for it, be it negated or not. */
 enum answer { NO, YES, UNSURE };
-enum kind { INTERFACE, ADDRESS, PROTOCOL, STATES };
+enum kind { INTERFACE, ADDRESS, PROTOCOL, STATES, MARKED };
 
 static enum answer in_range(struct text word, const char *address)
 {
@@ -263,10 +263,25 @@ static enum answer takes_first(struct text list)
 	return NO;
 }
 
+/* "0x40000/0xff0000". A guest cannot mark a packet: who has rules that do (a
+ * VPN's, a cluster's) knows which packets he lets through by them. */
+static enum answer takes_unmarked(struct text word)
+{
+	if (word.len < 3 || memcmp(word.at, "0x", 2) != 0)
+		return UNSURE;
+	for (size_t i = 2; i < word.len && word.at[i] != '/'; i++) {
+		if (word.at[i] != '0')
+			return NO;
+	}
+	return YES;
+}
+
 static enum answer holds(enum kind kind, struct text word, const char *value)
 {
 	if (kind == STATES)
 		return takes_first(word);
+	if (kind == MARKED)
+		return takes_unmarked(word);
 	if (!value)
 		return UNSURE;
 	if (kind == ADDRESS)
@@ -307,6 +322,7 @@ static bool cannot_match(const struct nettable_packet *p, struct text rule)
 		{"-p", PROTOCOL, p->protocol},
 		{"--ctstate", STATES, NULL},
 		{"--state", STATES, NULL},
+		{"--mark", MARKED, NULL},
 	};
 	bool before = false, after;
 	struct text word, value;

@@ -287,6 +287,18 @@ static void refuses_what_stands_before(void **state)
 		{IP, "-A FORWARD -j DOCKER-USER",
 		 "-A FORWARD -j LIBVIRT_FWX\n-A FORWARD -j DOCKER-USER",
 		 "rule 1, \"-j LIBVIRT_FWX\""},
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -m mark --mark 0x0 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 "--mark 0x0"},
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -m mark ! --mark 0x4/0xff -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 "! --mark 0x4"},
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -m mark --mark 0x0/0xff0000 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 "--mark 0x0/"},
 		/* B14: answers only */
 		{IP, "-A FORWARD -j LIBVIRT_FWI\n", "",
 		 "FORWARD of the host's packet filter lacks \"-j LIBVIRT_FWI\""},
@@ -307,6 +319,15 @@ static void refuses_what_stands_before(void **state)
 static void accepts_what_is_no_way_past(void **state)
 {
 	static const struct tamper cases[] = {
+		/* as a VPN puts them first, in chains of its own */
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -i tailscale0 -j MARK --set-xmark "
+		 "0x40000/0xff0000\n"
+		 "-A FORWARD -m mark --mark 0x40000/0xff0000 -j ACCEPT\n"
+		 "-A FORWARD -s 100.64.0.0/10 -o tailscale0 -j DROP\n"
+		 "-A FORWARD -o tailscale0 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 NULL},
 		{EB, "-A PREROUTING -i vnet0",
 		 "-A PREROUTING -i eth0 -j ACCEPT\n-A PREROUTING -i vnet0",
 		 NULL},

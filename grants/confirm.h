@@ -10,17 +10,16 @@
  *		return -1;
  *	auto_json json_t *q = confirm_question(&ask);
  *	(q to the client that asked, and from it what its person gave)
- *	verdict = confirm_read(agent ? CONFIRM_DIALOG : CONFIRM_TERMINAL,
- *			       answer);
- *	if (verdict != CONFIRM_YES)
+ *	if (confirm_read(way, answer) != CONFIRM_YES)
  *		return err_set(e, ERR_DENIED, …);
  *
  * The question: {v, vm, grants: [text], terms, terminal, dialog, prompt,
  * schema}. `terminal` and `dialog` are the same words, ready to be shown: on
  * /dev/tty followed by `prompt`, or as an elicitation's message with `schema`
  * as its form. The answer: {"terminal": LINE or null} or {"dialog": {action,
- * content}}, nothing else beside. The service knows which of the two a
- * client may give: an agent's client only a dialog.
+ * content}}, nothing else beside. The service knows which of the two the
+ * client that answers may give: an agent's only a dialog; boxery approve, which
+ * stands in for one, a line of the terminal.
  *
  * Shapes:  text of the agent (its reason, what its client calls itself) comes
  *          last, quoted, capped, made visible (visible.h), and said to be its.
@@ -74,8 +73,9 @@ enum confirm_verdict confirm_read(enum confirm_way way, const json_t *answer);
 /*
  * Has a person to be asked? setting is GRANT_CONFIRM of the host profile's
  * config, or NULL. Only "off" says no, and only for a person's own program: a
- * dialog for an agent always is shown, and policy.h is not touched by it. What
- * is held already (store_missing) needs no question either.
+ * dialog for an agent (and boxery approve in its place) always is shown, and
+ * policy.h is not touched by it. What is held already (store_missing) needs no
+ * question either.
  */
 int confirm_is_needed(const char *setting, bool agent, bool *ret_needed,
 		      struct err *e) __attribute__((warn_unused_result));

@@ -213,7 +213,7 @@ expect 'the machine is pinned again' "$right" "$(finger_of "$pin")"
 check 'the impostor lets in who does not look' ssh -F /dev/null -n \
 	-i "$BOXERY_HOME/config/keys/demo" -o StrictHostKeyChecking=no \
 	-o UserKnownHostsFile=/dev/null "root@$address" true
-[[ $(beyond) == '5 50 '* ]] || bad "its log does not show a login: $(beyond)"
+[[ $(beyond) == '1 5 50 '*' 90 '* ]] || bad "its log does not show a login: $(beyond)"
 give_back
 kill "$impostor"
 ip netns del impostor

@@ -195,6 +195,12 @@ endef
 $(foreach t,$(TOOLS),$(eval $(call tool_rule,$(t))))
 tools: $(TOOLS:%=$(O)/tools/%)
 
+# boxery-mcp's HTTP side over the fixtures that MCP's conformance suite wants
+$(O)/test/mcp-conformance: $(patsubst %.c,$(O)/obj/%.o,$(wildcard tests/conformance/*.c)) $(call archive,mcp ops base)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) -o $@ $^ $(ALL_LDFLAGS) $$(pkg-config --libs $(LDLIBS_boxery-mcp)) -lm
+
 # -- static checks --------------------------------------------------------------
 SRCS := $(wildcard $(LAYERS:%=%/*.c) netread/*.c tests/*/*.c)
 lint-layers:

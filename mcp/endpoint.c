@@ -505,7 +505,7 @@ static void answer_whole(struct endpoint *ep, const struct endpoint_request *r,
 			  .session = s,
 			  .lock = PTHREAD_MUTEX_INITIALIZER,
 			  .changed = PTHREAD_COND_INITIALIZER};
-	struct session_io io = {&w, whole_send, whole_start, whole_end};
+	struct session_io io = {&w, whole_send, whole_start, NULL, whole_end};
 
 	if (modern && m->id)
 		w.cancel_id = json_deep_copy(m->id);
@@ -556,6 +556,15 @@ static int streamed_start(void *ctx, const char *lane, void (*work)(void *arg),
 	return callpool_submit(s->ep->pool, lane, work, arg, e);
 }
 
+/* A stream that is kept is closed; its client was told when to come again. */
+static void streamed_pause(void *ctx)
+{
+	struct streamed *s = ctx;
+
+	if (ssestream_number(s->stream) != 0)
+		ssestream_send_away(s->stream);
+}
+
 static void streamed_end(void *ctx)
 {
 	struct streamed *s = ctx;
@@ -575,7 +584,7 @@ static void answer_streamed(struct endpoint *ep,
 	struct ssestream *stream = httpsession_stream(session);
 	struct streamed *s = ALLOC_NEW(struct streamed);
 	struct session_io io = {s, streamed_send, streamed_start,
-				streamed_end};
+				streamed_pause, streamed_end};
 	auto_json json_t *id = modern ? json_deep_copy(m->id) : NULL;
 	struct ssereader_opts o = {
 		.comment_ms = modern ? LIMIT_HTTP_NOTICE_MS
@@ -653,13 +662,39 @@ static void answer_message(struct endpoint *ep,
 	atomic_fetch_sub(&ep->calls_count, 1);
 }
 
+/* The headers that a tool's parameters are repeated in. */
+static int check_params(const struct endpoint_request *r,
+			const struct jsonrpc_msg *m, struct jsonrpc_fault *f)
+{
+	const struct toolset *tools = &r->who->tools;
+	const json_t *args = json_object_get(m->params, "arguments");
+	const char *name =
+		json_string_value(json_object_get(m->params, "name"));
+	const void *tool = tools->headers && is_call(m) && name
+				   ? tools->find(tools->ctx, name)
+				   : NULL;
+	const struct toolset_header *row =
+		tool ? tools->headers(tools->ctx, tool) : NULL;
+
+	for (; row && row->name; row++) {
+		autofree char *header = alloc_printf("Mcp-Param-%s", row->name);
+
+		if (httphead_check_param(header, r->header(r->ctx, header),
+					 json_object_get(args, row->param),
+					 f) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static void on_modern(struct endpoint *ep, struct endpoint_request *r,
 		      struct jsonrpc_msg *m, struct endpoint_answer *ret)
 {
 	struct jsonrpc_fault f = {0};
 	struct err e = {0};
 
-	if (m->method && httphead_check(&r->h.mcp, m, &f) != 0) {
+	if (m->method && (httphead_check(&r->h.mcp, m, &f) != 0 ||
+			  check_params(r, m, &f) != 0)) {
 		answer_fault(ret, 400, m->id, &f);
 		return;
 	}

@@ -48,6 +48,9 @@ struct endpoint_headers {
 struct endpoint_request {
 	const char *method, *path;
 	struct endpoint_headers h;
+	/* any other header's value, or NULL */
+	const char *(*header)(void *ctx, const char *name);
+	void *ctx;
 	bool from_loopback;
 	struct watched *watched;
 	/* of the connection: what serves its modern requests, made and kept

@@ -198,6 +198,11 @@ static enum MHD_Result take_header(void *cls, enum MHD_ValueKind kind,
 	return MHD_YES;
 }
 
+static const char *find_header(void *ctx, const char *name)
+{
+	return MHD_lookup_connection_value(ctx, MHD_HEADER_KIND, name);
+}
+
 /*
  * The library closes a connection whose request was answered before its end.
  * So an answer waits for that, but for one that says to close.
@@ -215,6 +220,8 @@ static enum MHD_Result on_head(struct MHD_Connection *mhd, struct conn *c,
 	q->r.from_loopback = c->from_loopback;
 	q->r.watched = c->watched;
 	q->r.own = &c->own;
+	q->r.header = find_header;
+	q->r.ctx = mhd;
 	buf_init(&q->body, LIMIT_MCP_MESSAGE_LEN);
 	MHD_get_connection_values(mhd, MHD_HEADER_KIND, take_header, &q->r.h);
 	if (atomic_load(&c->http->connections_count) >

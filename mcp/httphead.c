@@ -408,3 +408,16 @@ int httphead_check(const struct httphead_mcp *h, const struct jsonrpc_msg *m,
 		return -1;
 	return name ? check_one("Mcp-Name", h->name, name, f) : 0;
 }
+
+int httphead_check_param(const char *header, const char *said,
+			 const json_t *value, struct jsonrpc_fault *f)
+{
+	autofree char *text = NULL;
+
+	if (!value || json_is_null(value))
+		return said ? mismatch(f, header, said, "nothing") : 0;
+	if (json_is_string(value))
+		return check_one(header, said, json_string_value(value), f);
+	text = json_print(value);
+	return check_one(header, said, text, f);
+}

@@ -89,5 +89,10 @@ bool httphead_is_modern(const struct httphead_mcp *h,
 /* A modern message's head must say what its body says. */
 int httphead_check(const struct httphead_mcp *h, const struct jsonrpc_msg *m,
 		   struct jsonrpc_fault *f) __attribute__((warn_unused_result));
+/* The same for one parameter of a tool: value is what the body has, NULL when
+ * it has none, and said the header's value. */
+int httphead_check_param(const char *header, const char *said,
+			 const json_t *value, struct jsonrpc_fault *f)
+	__attribute__((warn_unused_result));
 
 #endif

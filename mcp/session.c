@@ -191,6 +191,14 @@ static void on_progress(void *ctx, const struct client_progress *p)
 	pthread_mutex_unlock(&c->lock);
 }
 
+static void on_pause(void *ctx)
+{
+	const struct call *c = ctx;
+
+	if (c->io.pause)
+		c->io.pause(c->io.ctx);
+}
+
 static void answer_call(struct call *c, json_t *result)
 {
 	pthread_mutex_lock(&c->lock);
@@ -213,6 +221,7 @@ static void call_work(void *arg)
 		.cancel_fd = inflight_cancel_fd(c->flight),
 		.answer_by = c->answer_by,
 		.progress = on_progress,
+		.pause = on_pause,
 		.ctx = c,
 	};
 	struct session *s = c->session;

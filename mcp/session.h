@@ -40,6 +40,8 @@ struct session_io {
 	/* Run work(arg) on another thread; in order per lane (callpool.h). */
 	int (*start)(void *ctx, const char *lane, void (*work)(void *arg),
 		     void *arg, struct err *e);
+	/* What comes next comes later (tools_call.pause). NULL: no matter. */
+	void (*pause)(void *ctx);
 	/* Nothing more comes about this message, whether it was answered or
 	 * not; the last use of ctx, and of the session by this message. NULL:
 	 * nobody asks. */

@@ -24,7 +24,15 @@ struct tools_call {
 	int cancel_fd;	    /* readable: stop; -1: none */
 	struct deadline answer_by;
 	void (*progress)(void *ctx, const struct client_progress *p);
+	/* The client may hang up and come again for the rest, if it can: for
+	 * work that is known to take long. */
+	void (*pause)(void *ctx);
 	void *ctx;
+};
+
+/* A parameter that arrives also as the header Mcp-Param-NAME. */
+struct toolset_header {
+	const char *param, *name;
 };
 
 struct toolset {
@@ -40,6 +48,8 @@ struct toolset {
 	 * takes this input, or NULL. Points into args. */
 	const char *(*lane)(void *ctx, const void *tool, const json_t *args);
 	json_t *(*call)(void *ctx, const struct tools_call *c);
+	/* Ended by one without a name; NULL: no tool has any. */
+	const struct toolset_header *(*headers)(void *ctx, const void *tool);
 };
 
 struct tools {

@@ -63,4 +63,44 @@ done
 kill "$server"
 wait "$server"
 server=
+
+# MCP's own suite, over fixtures: these of its scenarios are for a server with
+# tools and nothing else
+suite=$npm_root/node_modules/@modelcontextprotocol/conformance/dist/index.js
+mkfifo "$home/stdin"
+build/release/test/mcp-conformance --http 0 < "$home/stdin" > "$home/url" &
+server=$!
+exec 8> "$home/stdin"
+for _ in $(seq 100); do
+	[ ! -s "$home/url" ] || break
+	sleep 0.05
+done
+conform() {
+	local revision=$1 name
+	shift
+	"$node" "$suite" server --url "$(cat "$home/url")" \
+		--requirements "$revision" > "$home/conformance" 2>&1 || true
+	for name in "$@"; do
+		grep -q "^✓ $name: [1-9][0-9]* passed, 0 failed" \
+			"$home/conformance" || {
+			grep "$name" "$home/conformance"
+			exit 1
+		}
+	done
+	ok "conformance $revision: $# scenarios"
+}
+both=(tools-list tools-call-simple-text tools-call-image tools-call-audio
+	tools-call-embedded-resource tools-call-mixed-content tools-call-error
+	tools-call-with-progress server-sse-multiple-streams
+	dns-rebinding-protection json-schema-2020-12)
+conform 2025-11-25 "${both[@]}" server-initialize ping \
+	server-session-lifecycle server-sse-polling
+conform 2026-07-28 "${both[@]}" sep-2164-resource-not-found \
+	input-required-result-unsupported-methods \
+	input-required-result-ignore-extra-params \
+	input-required-result-validate-input http-header-validation \
+	http-custom-header-server-validation
+exec 8>&-
+wait "$server"
+server=
 echo "$passed passed, 0 failed"

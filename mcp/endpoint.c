@@ -1,16 +1,4 @@
 /*
- * A request that is no call is answered at once. A call is answered in one of
- * two ways:
- *
- *	whole	 the thread of the connection makes it (or waits for it, when it
- *		 must keep its place in a lane) and the answer is one JSON text
- *	streamed a thread of the pool makes it and puts what it says into a
- *		 stream, which the connection's thread reads; chosen for what
- *		 may take long or reports progress, if the client takes SSE
- *
- * In both ways a modern client that hangs up cancels its call; one of an
- * earlier revision does not, and may come again for the stream.
- *
  * The order of the checks: what a web page could not have sent by accident
  * (Host, Origin), then what is public (404, /healthz), then the token and the
  * login, then the method, then the body.
@@ -23,6 +11,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "mcp/callpool.h"
+#include "mcp/exchange.h"
 #include "mcp/jsonrpc.h"
 #include "mcp/protocol_legacy.h"
 
@@ -33,17 +22,8 @@
 struct endpoint {
 	struct endpoint_opts opts;
 	struct httpsessions *sessions;
-	struct callpool *pool;
+	struct exchange ex;
 	atomic_bool stopping;
-	atomic_uint calls_count;
-};
-
-struct endpoint_stream {
-	struct endpoint *ep;
-	struct ssereader *reader;
-	struct httpsession *session;
-	struct watched *watched;
-	json_t *cancel_id; /* of the call that ends with its reader, or NULL */
 };
 
 struct endpoint *endpoint_new(const struct endpoint_opts *o)
@@ -53,13 +33,14 @@ struct endpoint *endpoint_new(const struct endpoint_opts *o)
 	ep->opts = *o;
 	ep->sessions = httpsessions_new(LIMIT_HTTP_SESSIONS_COUNT,
 					o->session_idle_ms);
-	ep->pool = callpool_new(LIMIT_HTTP_CALLS_COUNT, LIMIT_HTTP_CALLS_COUNT);
+	ep->ex.watch = o->watch;
+	ep->ex.pool = callpool_new(LIMIT_HTTP_CALLS_COUNT, LIMIT_HTTP_CALLS_COUNT);
 	return ep;
 }
 
 void endpoint_free(struct endpoint *ep)
 {
-	callpool_free(ep->pool);
+	callpool_free(ep->ex.pool);
 	httpsessions_free(ep->sessions);
 	free(ep);
 }
@@ -330,66 +311,6 @@ static void on_delete(struct endpoint *ep, struct endpoint_request *r,
 	ret->status = 204;
 }
 
-/* -- streams --------------------------------------------------------------- */
-
-static void on_stream_gone(void *arg)
-{
-	struct endpoint_stream *s = arg;
-
-	if (s->cancel_id)
-		session_cancel(s->session->session, s->cancel_id);
-	ssereader_leave(s->reader);
-}
-
-/* Takes the references to session and stream over; cancel_id is copied. */
-static void answer_stream(struct endpoint *ep, const struct endpoint_request *r,
-			  struct httpsession *session, struct ssestream *stream,
-			  const json_t *cancel_id,
-			  const struct ssereader_opts *o,
-			  struct endpoint_answer *ret)
-{
-	struct endpoint_stream *s = ALLOC_NEW(struct endpoint_stream);
-
-	s->ep = ep;
-	s->session = session;
-	s->watched = r->watched;
-	s->cancel_id = cancel_id ? json_deep_copy(cancel_id) : NULL;
-	s->reader = ssereader_new(stream, o);
-	ssestream_unref(stream);
-	watch_arm(ep->opts.watch, s->watched, on_stream_gone, s,
-		  &session->who->revoked);
-	ret->status = 200;
-	ret->stream = s;
-	if (atomic_load(&session->ended) || atomic_load(&ep->stopping))
-		ssereader_leave(s->reader);
-}
-
-ssize_t endpoint_stream_read(struct endpoint_stream *s, char *p, size_t max)
-{
-	return ssereader_read(s->reader, p, max);
-}
-
-void endpoint_stream_free(struct endpoint_stream *s)
-{
-	watch_disarm(s->ep->opts.watch, s->watched);
-	/* one that could not be written to has left as well */
-	if (s->cancel_id && !ssereader_is_done(s->reader))
-		session_cancel(s->session->session, s->cancel_id);
-	ssereader_free(s->reader);
-	atomic_store(&s->session->seen_ms, deadline_now_ms());
-	httpsession_unref(s->session);
-	json_decref(s->cancel_id);
-	free(s);
-}
-
-/* Earlier revisions know no event without data. */
-static bool may_prime(const struct httpsession *s)
-{
-	const char *version = session_version(s->session);
-
-	return *s->id && version && strcmp(version, "2025-11-25") >= 0;
-}
-
 static void on_get(struct endpoint *ep, struct endpoint_request *r,
 		   struct endpoint_answer *ret)
 {
@@ -419,189 +340,8 @@ static void on_get(struct endpoint *ep, struct endpoint_request *r,
 		httpsession_unref(s);
 		return;
 	}
-	o.prime = may_prime(s);
-	answer_stream(ep, r, s, stream, NULL, &o, ret);
-}
-
-/* -- whole answers --------------------------------------------------------- */
-
-/* A request whose answer is waited for here. */
-struct whole {
-	struct endpoint *ep;
-	const struct endpoint_request *r;
-	struct httpsession *session;
-	json_t *cancel_id; /* or NULL */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool over;
-	char *text;
-	size_t len;
-	int fault;
-	bool refused;
-};
-
-static void whole_send(void *ctx, const struct session_out *out)
-{
-	struct whole *w = ctx;
-
-	/* progress has no place in it */
-	if (!out->is_answer)
-		return;
-	free(w->text);
-	w->text = alloc_strn(out->text, out->len);
-	w->len = out->len;
-	w->fault = out->fault;
-	w->refused = out->refused;
-}
-
-static void whole_end(void *ctx)
-{
-	struct whole *w = ctx;
-
-	pthread_mutex_lock(&w->lock);
-	w->over = true;
-	pthread_cond_signal(&w->changed);
-	pthread_mutex_unlock(&w->lock);
-}
-
-static void on_whole_gone(void *arg)
-{
-	struct whole *w = arg;
-
-	if (w->cancel_id)
-		session_cancel(w->session->session, w->cancel_id);
-}
-
-/* The call is known by its id from here on, so it can be cancelled. */
-static int whole_start(void *ctx, const char *lane, void (*work)(void *arg),
-		       void *arg, struct err *e)
-{
-	struct whole *w = ctx;
-
-	watch_arm(w->ep->opts.watch, w->r->watched, on_whole_gone, w,
-		  &w->session->who->revoked);
-	if (lane)
-		return callpool_submit(w->ep->pool, lane, work, arg, e);
-	work(arg);
-	return 0;
-}
-
-static int status_of(bool modern, int fault, bool refused)
-{
-	if (refused)
-		return 400;
-	if (modern && fault == JSONRPC_METHOD_NOT_FOUND)
-		return 404;
-	return 200;
-}
-
-/* What runs on a thread of ours has its own time limit, so this ends. */
-static void answer_whole(struct endpoint *ep, const struct endpoint_request *r,
-			 struct httpsession *s, struct jsonrpc_msg *m,
-			 bool modern, struct endpoint_answer *ret)
-{
-	struct whole w = {.ep = ep,
-			  .r = r,
-			  .session = s,
-			  .lock = PTHREAD_MUTEX_INITIALIZER,
-			  .changed = PTHREAD_COND_INITIALIZER};
-	struct session_io io = {&w, whole_send, whole_start, NULL, whole_end};
-
-	if (modern && m->id)
-		w.cancel_id = json_deep_copy(m->id);
-	session_take(s->session, &io, m, modern);
-	pthread_mutex_lock(&w.lock);
-	while (!w.over)
-		pthread_cond_wait(&w.changed, &w.lock);
-	pthread_mutex_unlock(&w.lock);
-	watch_disarm(ep->opts.watch, r->watched);
-	json_decref(w.cancel_id);
-	pthread_cond_destroy(&w.changed);
-	pthread_mutex_destroy(&w.lock);
-	/* nothing to say: a notification, a response, a cancelled call */
-	ret->status = w.text ? status_of(modern, w.fault, w.refused) : 202;
-	ret->text = w.text;
-	ret->len = w.len;
-}
-
-/* -- streamed answers ------------------------------------------------------ */
-
-struct streamed {
-	struct endpoint *ep;
-	struct httpsession *session;
-	struct ssestream *stream;
-	/* Takes a refusal, which is an answer of its own. It comes before the
-	 * call is begun, so this is not used from any other thread. */
-	struct endpoint_answer *refusal;
-};
-
-static void streamed_send(void *ctx, const struct session_out *out)
-{
-	struct streamed *s = ctx;
-
-	if (out->refused) {
-		s->refusal->status = 400;
-		s->refusal->text = alloc_strn(out->text, out->len);
-		s->refusal->len = out->len;
-		return;
-	}
-	ssestream_add(s->stream, out->text, out->len, !out->is_answer);
-}
-
-static int streamed_start(void *ctx, const char *lane, void (*work)(void *arg),
-			  void *arg, struct err *e)
-{
-	struct streamed *s = ctx;
-
-	return callpool_submit(s->ep->pool, lane, work, arg, e);
-}
-
-/* A stream that is kept is closed; its client was told when to come again. */
-static void streamed_pause(void *ctx)
-{
-	struct streamed *s = ctx;
-
-	if (ssestream_number(s->stream) != 0)
-		ssestream_send_away(s->stream);
-}
-
-static void streamed_end(void *ctx)
-{
-	struct streamed *s = ctx;
-
-	ssestream_end(s->stream);
-	ssestream_unref(s->stream);
-	atomic_fetch_sub(&s->ep->calls_count, 1);
-	httpsession_unref(s->session);
-	free(s);
-}
-
-static void answer_streamed(struct endpoint *ep,
-			    const struct endpoint_request *r,
-			    struct httpsession *session, struct jsonrpc_msg *m,
-			    bool modern, struct endpoint_answer *ret)
-{
-	struct ssestream *stream = httpsession_stream(session);
-	struct streamed *s = ALLOC_NEW(struct streamed);
-	struct session_io io = {s, streamed_send, streamed_start,
-				streamed_pause, streamed_end};
-	auto_json json_t *id = modern ? json_deep_copy(m->id) : NULL;
-	struct ssereader_opts o = {
-		.comment_ms = modern ? LIMIT_HTTP_NOTICE_MS
-				     : LIMIT_HTTP_COMMENT_MS,
-		.prime = may_prime(session),
-	};
-
-	s->ep = ep;
-	s->session = httpsession_ref(session);
-	s->stream = ssestream_ref(stream);
-	s->refusal = ret;
-	session_take(session->session, &io, m, modern);
-	if (ret->text) {
-		ssestream_unref(stream);
-		return;
-	}
-	answer_stream(ep, r, httpsession_ref(session), stream, id, &o, ret);
+	o.prime = exchange_may_prime(s);
+	exchange_read(&ep->ex, r, s, stream, NULL, &o, ret);
 }
 
 /* -- messages -------------------------------------------------------------- */
@@ -634,9 +374,9 @@ static bool wants_stream(const struct endpoint_request *r,
 static bool take_place(struct endpoint *ep, const json_t *id,
 		       struct endpoint_answer *ret)
 {
-	if (atomic_fetch_add(&ep->calls_count, 1) < LIMIT_HTTP_CALLS_COUNT)
+	if (atomic_fetch_add(&ep->ex.calls_count, 1) < LIMIT_HTTP_CALLS_COUNT)
 		return true;
-	atomic_fetch_sub(&ep->calls_count, 1);
+	atomic_fetch_sub(&ep->ex.calls_count, 1);
 	answer_error(ret, 503, JSONRPC_INTERNAL_ERROR, id,
 		     "too many calls are under way: wait for some to end");
 	ret->retry_later = true;
@@ -649,17 +389,17 @@ static void answer_message(struct endpoint *ep,
 			   bool modern, struct endpoint_answer *ret)
 {
 	if (!is_call(m)) {
-		answer_whole(ep, r, s, m, modern, ret);
+		exchange_whole(&ep->ex, r, s, m, modern, ret);
 		return;
 	}
 	if (!take_place(ep, m->id, ret))
 		return;
 	if (wants_stream(r, m)) {
-		answer_streamed(ep, r, s, m, modern, ret);
+		exchange_streamed(&ep->ex, r, s, m, modern, ret);
 		return;
 	}
-	answer_whole(ep, r, s, m, modern, ret);
-	atomic_fetch_sub(&ep->calls_count, 1);
+	exchange_whole(&ep->ex, r, s, m, modern, ret);
+	atomic_fetch_sub(&ep->ex.calls_count, 1);
 }
 
 /* The headers that a tool's parameters are repeated in. */
@@ -723,7 +463,7 @@ static void on_initialize(struct endpoint *ep, struct endpoint_request *r,
 		ret->retry_later = true;
 		return;
 	}
-	answer_whole(ep, r, s, m, false, ret);
+	exchange_whole(&ep->ex, r, s, m, false, ret);
 	if (session_version(s->session))
 		memcpy(ret->session_id, s->id, sizeof(s->id));
 	else /* it was no good */

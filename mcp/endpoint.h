@@ -26,7 +26,7 @@
 #include <sys/types.h>
 
 struct endpoint;
-struct endpoint_stream;
+struct exchange_stream;
 
 struct endpoint_opts {
 	struct auth *auth;
@@ -65,7 +65,7 @@ struct endpoint_answer {
 	char *text; /* JSON; NULL: no body */
 	size_t len;
 	bool is_event;		/* … in a server-sent event */
-	struct endpoint_stream *stream; /* instead of text */
+	struct exchange_stream *stream; /* instead of text */
 	char session_id[HTTPHEAD_ID_LEN + 1]; /* "": none */
 	const char *allow;	   /* of 405 */
 	const char *authenticate; /* of 401 */
@@ -90,10 +90,5 @@ void endpoint_body(struct endpoint *ep, struct endpoint_request *r,
 void endpoint_too_long(struct endpoint_answer *ret);
 void endpoint_too_many(struct endpoint_answer *ret);
 void endpoint_request_finish(struct endpoint_request *r);
-
-/* As ssereader_read(). */
-ssize_t endpoint_stream_read(struct endpoint_stream *s, char *p, size_t max);
-/* The client has all of it, or is gone: then its call may be cancelled. */
-void endpoint_stream_free(struct endpoint_stream *s);
 
 #endif

@@ -24,6 +24,7 @@
 #include "base/path.h"
 #include "base/secret.h"
 #include "mcp/endpoint.h"
+#include "mcp/exchange.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +76,7 @@ struct request {
 /* -- answers --------------------------------------------------------------- */
 
 struct stream_response {
-	struct endpoint_stream *stream;
+	struct exchange_stream *stream;
 	struct watched *watched;
 };
 
@@ -86,7 +87,7 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
 
 	(void)pos;
 	watch_deadline(s->watched, 0);
-	n = endpoint_stream_read(s->stream, buf, max);
+	n = exchange_stream_read(s->stream, buf, max);
 	watch_deadline(s->watched, LIMIT_HTTP_WRITE_MS);
 	return n > 0 ? n : MHD_CONTENT_READER_END_OF_STREAM;
 }
@@ -95,7 +96,7 @@ static void free_stream(void *cls)
 {
 	struct stream_response *s = cls;
 
-	endpoint_stream_free(s->stream);
+	exchange_stream_free(s->stream);
 	free(s);
 }
 
@@ -304,7 +305,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
 	watch_deadline(q->conn->watched, LIMIT_HTTP_IDLE_MS);
 	/* one that its client did not wait for */
 	if (q->early.stream)
-		endpoint_stream_free(q->early.stream);
+		exchange_stream_free(q->early.stream);
 	free(q->early.text);
 	endpoint_request_finish(&q->r);
 	buf_finish(&q->body);

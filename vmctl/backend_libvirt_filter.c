@@ -4,6 +4,7 @@
  * to it that they are ours. libvirt rebuilds the chains of running machines
  * when a filter changes, so it is defined only when it differs.
  */
+#include "base/alloc.h"
 #include "vmctl/backend_libvirt_impl.h"
 #include "vmctl/domain.h"
 #include "vmctl/xmlsame.h"
@@ -156,7 +157,7 @@ static char *cut_out(const char *xml, const char *from, const char *to)
 	const char *start = strstr(xml, from);
 	const char *end = start ? strstr(start, to) : NULL;
 
-	return end ? strndup(start, (size_t)(end - start)) : NULL;
+	return end ? alloc_strn(start, (size_t)(end - start)) : NULL;
 }
 
 static unsigned count_of(const char *xml, const char *tag)

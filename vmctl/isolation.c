@@ -169,6 +169,19 @@ static int look_again(struct service *s, const char *name,
 	return rc;
 }
 
+static int fail_stopped(const char *name, const char *why, struct err *e)
+{
+	return err_set(e, ERR_STATE,
+		       "%s was stopped, its network isolation is not what it "
+		       "must be: %s",
+		       name, why);
+}
+
+int isolation_check_stopped(const struct vm_record *v, struct err *e)
+{
+	return *v->stopped ? fail_stopped(v->name, v->stopped, e) : 0;
+}
+
 static int power_off(struct service *s, const char *name,
 		     const struct isolation_look *look, struct err *e)
 {
@@ -190,10 +203,7 @@ static int power_off(struct service *s, const char *name,
 		log_warn("%s: why it was stopped is not on record", name);
 	if (s->audit)
 		audit_add(s->audit, &entry);
-	return err_set(e, ERR_STATE,
-		       "%s was stopped, its network isolation is not what it "
-		       "must be: %s",
-		       name, err_msg(&look->why));
+	return fail_stopped(name, err_msg(&look->why), e);
 }
 
 int isolation_enforce(struct service *s, const char *name, struct err *e)

@@ -60,6 +60,10 @@ int isolation_look(struct service *s, const struct vm_record *v,
 int isolation_enforce(struct service *s, const char *name, struct err *e)
 	__attribute__((warn_unused_result));
 
+/* ERR_STATE with the reason when that is how v's machine came to be off. */
+int isolation_check_stopped(const struct vm_record *v, struct err *e)
+	__attribute__((warn_unused_result));
+
 /* In words, for a person: "on", "off", "not verified", … */
 const char *isolation_text(enum isolation is);
 

@@ -213,11 +213,8 @@ static int explain_stop(struct service *s, const char *name, struct err *e)
 
 	if (registry_get(s->registry, name, &v, NULL))
 		return -1;
-	if (*v.stopped)
-		err_set(e, ERR_STATE,
-			"%s was stopped, its network isolation is not what it "
-			"must be: %s",
-			name, v.stopped);
+	/* else what e says already */
+	(void)!isolation_check_stopped(&v, e);
 	vm_record_finish(&v);
 	return -1;
 }

@@ -22,6 +22,7 @@
 #include "vmctl/call.h"
 #include "vmctl/guest.h"
 #include "vmctl/hostkey.h"
+#include "vmctl/isolation.h"
 #include "vmctl/machines_impl.h"
 #include "vmctl/registry.h"
 
@@ -368,6 +369,20 @@ static int explain_phase(const struct vm_record *v, struct err *e)
 	}
 }
 
+static int explain_off(const struct machine *m, struct err *e)
+{
+	struct vm_record v;
+	int rc = 0;
+
+	if (registry_get(m->all->service->registry, m->name, &v, NULL) == 0) {
+		rc = isolation_check_stopped(&v, e);
+		vm_record_finish(&v);
+	}
+	return rc ? -1
+		  : err_set(e, ERR_STATE, "%s is off: boxery start %s", m->name,
+			    m->name);
+}
+
 static int explain_state(const struct machine *m, enum machine_state state,
 			 struct err *e)
 {
@@ -392,8 +407,7 @@ static int explain_state(const struct machine *m, enum machine_state state,
 			       m->name, m->name, m->name);
 	case MACHINE_OFF:
 	default:
-		return err_set(e, ERR_STATE, "%s is off: boxery start %s",
-			       m->name, m->name);
+		return explain_off(m, e);
 	}
 }
 

@@ -340,6 +340,8 @@ info=$(ask vm_info '{"vm":"demo"}')
 [[ $info == *'"isolation_why":"'*"chain libvirt-I-$port "* ]] || bad "info: $info"
 [[ $(ask vm_list) == *'"state":"off"'*'"isolation":"stopped: '*"chain libvirt-I-$port "* ]] ||
 	bad "ls: $(ask vm_list)"
+refuse state "isolation is not what it must be: chain libvirt-I-$port" \
+	agent vm_run '{"vm":"demo","command":"true"}'
 grep -q '"op":"isolation","vm":"demo","outcome":"state"' \
 	"$BOXERY_HOME/state/audit.jsonl" || bad 'the audit does not tell'
 

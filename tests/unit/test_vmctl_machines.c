@@ -262,6 +262,10 @@ static void test_explained(void **state)
 	struct err e = {0};
 
 	(void)state;
+	assert_ok(db_open(unit_path("boxery.db"), registry_migrations, &s.db,
+			  &e),
+		  &e);
+	assert_ok(registry_new(s.db, &s.registry, &e), &e);
 	s.machines = machines_new(&s);
 	assert_ok(machines_claim(s.machines, &call, "demo", &m, &e), &e);
 	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
@@ -281,6 +285,8 @@ static void test_explained(void **state)
 	}
 	machines_release(s.machines, &call);
 	machines_free(s.machines);
+	registry_free(s.registry);
+	db_close(s.db);
 }
 
 static const struct CMUnitTest tests[] = {

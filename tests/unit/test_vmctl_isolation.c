@@ -5,7 +5,9 @@
 #include "base/db.h"
 #include "vmctl/backend.h"
 #include "vmctl/isolation.h"
+#include "vmctl/netwatch.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +17,9 @@ struct fake {
 	struct backend b;
 	const struct machine_port *ports; /* one a look; the last stays */
 	unsigned count, at;
-	int cut_id;
+	atomic_int cut_id;
+	void (*lost)(void *ctx);
+	void *lost_ctx;
 };
 
 static int port(struct backend *b, const char *name, struct machine_port *ret,
@@ -39,7 +43,16 @@ static int cut(struct backend *b, const char *name, int id, struct err *e)
 	return 0;
 }
 
-static const struct backend_ops fake_ops = {.port = port, .cut = cut};
+static void on_lost(struct backend *b, void (*lost)(void *ctx), void *ctx)
+{
+	struct fake *f = (struct fake *)b;
+
+	f->lost = lost;
+	f->lost_ctx = ctx;
+}
+
+static const struct backend_ops fake_ops = {
+	.port = port, .cut = cut, .on_lost = on_lost};
 
 #define MAC "52:54:f2:75:7a:02"
 
@@ -268,10 +281,36 @@ static void enforcing(void **state)
 	end(&s);
 }
 
+/* Looked at at once, and when libvirtd came back; in between it sleeps. */
+static void watching(void **state)
+{
+	const struct machine_port seen[] = {{.id = 0}, open_port};
+	struct fake f = {.ports = seen, .count = 2};
+	struct deadline d;
+	struct service s;
+	struct err e = {0};
+
+	(void)state;
+	begin(&s, &f);
+	assert_ok(netwatch_new(&s, &s.netwatch, &e), &e);
+	deadline_sleep_ms(300);
+	assert_int_equal(f.cut_id, 0);
+	f.lost(f.lost_ctx);
+	d = deadline_in_ms(20000);
+	while (f.cut_id == 0 && !deadline_passed(d))
+		deadline_sleep_ms(20);
+	assert_int_equal(f.cut_id, 7);
+	netwatch_free(s.netwatch);
+	assert_null(f.lost);
+	expect_stopped(&s, "filter is gone");
+	end(&s);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(setting),
 	cmocka_unit_test(said),
 	cmocka_unit_test(open_ones),
 	cmocka_unit_test(enforcing),
+	cmocka_unit_test(watching),
 };
 UNIT_MAIN(tests)

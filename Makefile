@@ -60,7 +60,7 @@ LDLIBS_boxery    := jansson sqlite3 libcrypto
 MAIN_boxery-host := vmctl/main.c
 LIBS_boxery-host := vmctl desktop grants ops base
 LDLIBS_boxery-host := jansson sqlite3 libcrypto libssh libvirt libvirt-qemu xcb \
-	xcb-xtest xcb-xfixes xcb-xkb xcb-damage xkbcommon libpng
+	xcb-xtest xcb-xfixes xcb-xkb xcb-damage xkbcommon libpng libturbojpeg
 MAIN_boxery-mcp  := mcp/main.c
 LIBS_boxery-mcp  := mcp ops base
 LDLIBS_boxery-mcp := jansson sqlite3 libcrypto libmicrohttpd
@@ -83,7 +83,7 @@ ldlibs_grants := $(ldlibs_base)
 ldlibs_cli    := $(ldlibs_base)
 ldlibs_mcp    := $(ldlibs_base) libmicrohttpd
 ldlibs_desktop := $(ldlibs_base) xcb xcb-xtest xcb-xfixes xcb-xkb \
-	xcb-damage xkbcommon libpng
+	xcb-damage xkbcommon libpng libturbojpeg
 ldlibs_vmctl  := $(LDLIBS_boxery-host)
 
 MAINS := $(foreach p,$(PROGS),$(MAIN_$(p)))

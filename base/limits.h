@@ -123,6 +123,11 @@
 /* 8K UHD: 133 MB a frame, the most that a guest can make us hold */
 #define LIMIT_DESKTOP_AREA_PX (7680 * 4320)
 #define LIMIT_IMAGE_LEN (16 << 20)
+/* MCP clients hand an image on untouched up to some 420 KB; over that some
+ * shrink it, and places in it are wrong */
+#define LIMIT_SHOT_LEN 420000
+/* numbers of screenshots: what JSON carries exactly */
+#define LIMIT_GENERATION (1LL << 53)
 #define LIMIT_TYPE_LEN (64 << 10)
 
 /* VMs that agents own at once, unless configured */

@@ -7,18 +7,19 @@ static unsigned patches(unsigned px)
 	return (px + COORDS_PATCH_PX - 1) / COORDS_PATCH_PX;
 }
 
-static bool fits(unsigned long_px, unsigned short_px)
-{
-	return long_px <= COORDS_EDGE_PX &&
-	       patches(long_px) * patches(short_px) <= COORDS_PATCHES_COUNT;
-}
+static const struct {
+	unsigned edge_px, patches_count;
+} tiers[] = {
+	[COORDS_STANDARD] = {1568, 1568},
+	[COORDS_HIGH] = {2576, 4784},
+};
 
-struct coords_size coords_fit(struct coords_size size)
+struct coords_size coords_fit(struct coords_size size, enum coords_tier tier)
 {
 	bool wide = size.width_px >= size.height_px;
 	const uint64_t long_px = wide ? size.width_px : size.height_px;
 	const uint64_t short_px = wide ? size.height_px : size.width_px;
-	unsigned l = COORDS_EDGE_PX, s = 1;
+	unsigned l = tiers[tier].edge_px, s = 1;
 
 	if (long_px < 1 || short_px < 1)
 		return size; /* nothing is nothing */
@@ -28,10 +29,16 @@ struct coords_size coords_fit(struct coords_size size)
 		s = (unsigned)((l * short_px + long_px / 2) / long_px);
 		if (s == 0)
 			s = 1;
-		if (fits(l, s))
+		if (patches(l) * patches(s) <= tiers[tier].patches_count)
 			break;
 	}
 	return wide ? (struct coords_size){l, s} : (struct coords_size){s, l};
+}
+
+struct coords_view coords_view(struct coords_size desktop,
+			       enum coords_tier tier)
+{
+	return (struct coords_view){desktop, coords_fit(desktop, tier)};
 }
 
 /* The pixel of another grid that the middle of pixel v lies in. */
@@ -42,10 +49,10 @@ static int middle(unsigned v, unsigned from_px, unsigned to_px)
 	return (int)(twice * to_px / (2 * (uint64_t)from_px));
 }
 
-int coords_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
+int coords_to_desktop(const struct coords_view *view, int64_t x, int64_t y,
 		      struct coords_point *ret, struct err *e)
 {
-	struct coords_size shot = coords_fit(desktop);
+	struct coords_size shot = view->shot;
 
 	if (x < 0 || y < 0 || x >= shot.width_px || y >= shot.height_px)
 		return err_set(e, ERR_INVALID,
@@ -53,8 +60,8 @@ int coords_to_desktop(struct coords_size desktop, int64_t x, int64_t y,
 			       "pixels",
 			       (long long)x, (long long)y, shot.width_px,
 			       shot.height_px);
-	ret->x = middle((unsigned)x, shot.width_px, desktop.width_px);
-	ret->y = middle((unsigned)y, shot.height_px, desktop.height_px);
+	ret->x = middle((unsigned)x, shot.width_px, view->desktop.width_px);
+	ret->y = middle((unsigned)y, shot.height_px, view->desktop.height_px);
 	return 0;
 }
 
@@ -65,10 +72,10 @@ static unsigned within(int v, unsigned len_px)
 	return (unsigned)v < len_px ? (unsigned)v : len_px - 1;
 }
 
-struct coords_point coords_from_desktop(struct coords_size desktop,
+struct coords_point coords_from_desktop(const struct coords_view *view,
 					struct coords_point p)
 {
-	struct coords_size shot = coords_fit(desktop);
+	struct coords_size desktop = view->desktop, shot = view->shot;
 
 	return (struct coords_point){
 		middle(within(p.x, desktop.width_px), desktop.width_px,
@@ -78,24 +85,24 @@ struct coords_point coords_from_desktop(struct coords_size desktop,
 	};
 }
 
-/* first and past the last desktop pixel below [at, at + len) */
-static void to_span(int64_t at, int64_t len, unsigned desktop_px,
-		    unsigned shot_px, unsigned *ret_at, unsigned *ret_len)
+/* first and past the last pixel of another grid below [at, at + len) */
+static void to_span(int64_t at, int64_t len, unsigned to_px, unsigned from_px,
+		    unsigned *ret_at, unsigned *ret_len)
 {
-	/* a place inside the shot was asked for, so it is not empty:
+	/* a place inside the grid was asked for, so it is not empty:
 	 * NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
-	int64_t from = at * desktop_px / shot_px;
-	int64_t to = ((at + len) * desktop_px + shot_px - 1) / shot_px;
+	int64_t from = at * to_px / from_px;
+	int64_t to = ((at + len) * to_px + from_px - 1) / from_px;
 
 	*ret_at = (unsigned)from;
 	*ret_len = (unsigned)(to - from);
 }
 
-int coords_region_to_desktop(struct coords_size desktop,
+int coords_region_to_desktop(const struct coords_view *view,
 			     const struct coords_region *region,
 			     struct coords_rect *ret, struct err *e)
 {
-	struct coords_size shot = coords_fit(desktop);
+	struct coords_size desktop = view->desktop, shot = view->shot;
 	const struct coords_region *r = region;
 
 	if (r->x < 0 || r->y < 0 || r->width_px < 1 || r->height_px < 1 ||
@@ -113,4 +120,17 @@ int coords_region_to_desktop(struct coords_size desktop,
 	to_span(r->y, r->height_px, desktop.height_px, shot.height_px, &ret->y,
 		&ret->height_px);
 	return 0;
+}
+
+struct coords_rect coords_rect_from_desktop(const struct coords_view *view,
+					    const struct coords_rect *r)
+{
+	struct coords_size d = view->desktop, shot = view->shot;
+	struct coords_rect out;
+
+	to_span(r->x, r->width_px, shot.width_px, d.width_px, &out.x,
+		&out.width_px);
+	to_span(r->y, r->height_px, shot.height_px, d.height_px, &out.y,
+		&out.height_px);
+	return out;
 }

@@ -1,8 +1,10 @@
 #include "desktop/desktop.h"
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "desktop/keysym.h"
 #include "desktop/screenshot.h"
+#include "desktop/settle.h"
 #include "desktop/typing.h"
 #include "desktop/x11.h"
 
@@ -11,15 +13,37 @@
 enum {
 	/* after the turn's deadline, to let go of what is pressed */
 	GRACE_MS = 3000,
-	/* a desktop has settled when it was still for so long */
-	STILL_MS = 150,
-	SETTLE_ALL_MS = 2000,
 };
 
+struct desktop_memory {
+	struct mirror *mirror;
+	struct picture_shelf *shelf;
+};
 struct desktop {
 	struct x11 *x;
 	struct typing typing;
+	struct desktop_memory *memory; /* borrowed */
+	struct settle settle;
+	bool observed;
 };
+
+struct desktop_memory *desktop_memory_new(void)
+{
+	struct desktop_memory *m = ALLOC_NEW(struct desktop_memory);
+
+	m->mirror = mirror_new();
+	m->shelf = picture_shelf_new();
+	return m;
+}
+
+void desktop_memory_free(struct desktop_memory *m)
+{
+	if (!m)
+		return;
+	mirror_free(m->mirror);
+	picture_shelf_free(m->shelf);
+	free(m);
+}
 
 int desktop_open(const struct desktop_config *config, struct deadline d,
 		 struct desktop **ret, struct err *e)
@@ -34,6 +58,7 @@ int desktop_open(const struct desktop_config *config, struct deadline d,
 		return -1;
 	*ret = ALLOC_NEW(struct desktop);
 	(*ret)->x = x;
+	(*ret)->memory = config->memory;
 	typing_init(&(*ret)->typing);
 	return 0;
 }
@@ -42,6 +67,8 @@ void desktop_free(struct desktop *d)
 {
 	if (!d)
 		return;
+	mirror_detach(d->memory->mirror);
+	settle_finish(&d->settle);
 	x11_free(d->x);
 	free(d);
 }
@@ -78,23 +105,113 @@ int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
 	return end(d, x11_size(d->x, &size, e));
 }
 
-/* ---- seeing ---- */
-
-int desktop_capture(struct desktop *d, const struct turn *t,
-		    const struct coords_region *region,
-		    struct desktop_shot **ret, struct err *e)
+bool desktop_is_told(const struct desktop *d)
 {
-	begin_look(d, t);
-	return end(d, screenshot_take(d->x, region, ret, e));
+	return x11_damage_works(d->x);
 }
 
-int desktop_capture_settled(struct desktop *d, const struct turn *t,
-			    struct desktop_shot **ret, struct err *e)
+void desktop_rest(struct desktop *d, const struct turn *t)
 {
 	begin_look(d, t);
-	if (x11_await_still(d->x, STILL_MS, SETTLE_ALL_MS, e) != 0)
+	mirror_rest(d->memory->mirror, d->x);
+	if (x11_sync(d->x, NULL) != 0)
+		log_debug("a desktop does not stop telling of changes");
+	x11_end(d->x);
+}
+
+/* ---- seeing ---- */
+
+static int capture(struct desktop *d, const struct turn *t,
+		   const struct desktop_want *want, struct desktop_shot **ret,
+		   struct err *e)
+{
+	const struct screenshot_source from = {d->memory->mirror,
+					       d->memory->shelf};
+
+	if (mirror_update(from.mirror, d->x, e) != 0)
+		return -1;
+	return screenshot_take(&from, t, want, ret, e);
+}
+
+int desktop_capture(struct desktop *d, const struct turn *t,
+		    const struct desktop_want *want, struct desktop_shot **ret,
+		    struct err *e)
+{
+	begin_look(d, t);
+	return end(d, capture(d, t, want, ret, e));
+}
+
+static int glance(struct desktop *d, const struct turn *t,
+		  const struct coords_region *region, uint64_t since,
+		  struct desktop_glance *ret, struct err *e)
+{
+	struct mirror *m = d->memory->mirror;
+	struct coords_view view;
+	struct coords_rect rect;
+
+	if (mirror_update(m, d->x, e) != 0)
+		return -1;
+	view = coords_view(mirror_size(m), t->tier);
+	rect = (struct coords_rect){0, 0, view.desktop.width_px,
+				    view.desktop.height_px};
+	if (region && coords_region_to_desktop(&view, region, &rect, e) != 0)
+		return -1;
+	ret->generation = mirror_generation(m);
+	ret->changed = since != DESKTOP_SINCE_LAST &&
+		       (!mirror_knows(m, since) ||
+			tiles_touched(mirror_changed(m), &rect, since));
+	return 0;
+}
+
+int desktop_glance(struct desktop *d, const struct turn *t,
+		   const struct coords_region *region, uint64_t since,
+		   struct desktop_glance *ret, struct err *e)
+{
+	begin_look(d, t);
+	return end(d, glance(d, t, region, since, ret, e));
+}
+
+int desktop_has_window(struct desktop *d, const struct turn *t,
+		       const char *part, bool *ret, struct err *e)
+{
+	begin_look(d, t);
+	return end(d, x11_find_title(d->x, part, ret, e));
+}
+
+static void begin_settle(struct desktop *d, const struct turn *t,
+			 const struct desktop_rule *rule)
+{
+	settle_finish(&d->settle);
+	d->observed = false;
+	d->settle = (struct settle){
+		.mirror = d->memory->mirror,
+		.x = d->x,
+		.turn = t,
+		.rule = *rule,
+		.generation = mirror_generation(d->memory->mirror)};
+}
+
+int desktop_observe(struct desktop *d, const struct turn *t,
+		    const struct desktop_rule *rule, struct err *e)
+{
+	begin_settle(d, t, rule);
+	begin_look(d, t);
+	if (settle_before(&d->settle, e) != 0)
 		return end(d, -1);
-	return end(d, screenshot_take(d->x, NULL, ret, e));
+	d->observed = true;
+	return end(d, 0);
+}
+
+int desktop_settle(struct desktop *d, const struct turn *t,
+		   const struct desktop_rule *rule, struct desktop_outcome *ret,
+		   struct err *e)
+{
+	if (!d->observed)
+		begin_settle(d, t, rule);
+	d->settle.turn = t;
+	d->observed = false;
+	begin_look(d, t);
+	return end(d, settle_after(&d->settle, ret, e));
 }
 
 /* ---- places ---- */
@@ -121,12 +238,14 @@ static int to_points(struct desktop *d, const struct turn *t,
 		     const struct desktop_place *places, size_t count,
 		     struct coords_point *ret, struct err *e)
 {
+	struct coords_view view;
 	struct coords_size size;
 
 	if (size_as_seen(d, t, &size, e) != 0)
 		return -1;
+	view = coords_view(size, t->tier);
 	for (size_t i = 0; i < count; i++) {
-		if (coords_to_desktop(size, places[i].x, places[i].y, &ret[i],
+		if (coords_to_desktop(&view, places[i].x, places[i].y, &ret[i],
 				      e) != 0)
 			return -1;
 	}

@@ -34,9 +34,15 @@
 struct desktop;
 struct desktop_shot;
 
+/* What is worth keeping when a connection is lost: what was seen last. */
+struct desktop_memory;
+struct desktop_memory *desktop_memory_new(void);
+void desktop_memory_free(struct desktop_memory *m);
+
 struct desktop_config {
-	int fd;		   /* connected to the X server; taken in any case */
-	const void *xauth; /* bytes of an .Xauthority */
+	int fd; /* connected to the X server; taken in any case */
+	struct desktop_memory *memory; /* outlives the desktop */
+	const void *xauth;	       /* bytes of an .Xauthority */
 	size_t xauth_len;
 	unsigned display; /* the N of :N, to find the cookie by */
 };
@@ -50,31 +56,96 @@ bool desktop_broken(const struct desktop *d);
 int desktop_check(struct desktop *d, const struct turn *t, struct err *e)
 	__attribute__((warn_unused_result));
 
+/* Is it told what changes, or is all of it fetched for every look? */
+bool desktop_is_told(const struct desktop *d);
+/* Nobody has looked for a while: let go of the pixels, until they do again. */
+void desktop_rest(struct desktop *d, const struct turn *t);
+
 /* ---- seeing ---- */
 
-/* region: NULL: the full screenshot; else that part at full resolution (or
- * the nearest that fits the tier). */
+#define DESKTOP_BOXES_COUNT 8
+struct desktop_boxes {
+	struct coords_rect at[DESKTOP_BOXES_COUNT]; /* of the full screenshot */
+	unsigned count;
+};
+
+struct desktop_want {
+	/* NULL: the full screenshot; else that part at full resolution (or the
+	 * nearest that fits the tier) */
+	const struct coords_region *region;
+	/* only what changed since this generation, when that is much smaller;
+	 * or since the client's last (DESKTOP_SINCE_LAST) */
+	bool partly;
+	uint64_t since;
+};
+#define DESKTOP_SINCE_LAST 0
 int desktop_capture(struct desktop *d, const struct turn *t,
-		    const struct coords_region *region,
-		    struct desktop_shot **ret, struct err *e)
-	__attribute__((warn_unused_result));
-/* The full screenshot once nothing has changed for a moment, or as it is
- * after a while of steady change. */
-int desktop_capture_settled(struct desktop *d, const struct turn *t,
-			    struct desktop_shot **ret, struct err *e)
-	__attribute__((warn_unused_result));
+		    const struct desktop_want *want, struct desktop_shot **ret,
+		    struct err *e) __attribute__((warn_unused_result));
 
 struct desktop_shot_info {
 	struct coords_size image, desktop, full; /* full: the full screenshot */
 	double scale;		     /* image pixels per desktop pixel */
 	struct coords_point pointer; /* in full-screenshot pixels */
 	struct coords_rect rect;     /* desktop pixels that are shown */
+	uint64_t generation;
+	bool partly; /* only what changed is shown, image is not */
+	/* since the client's last screenshot, when it has taken one */
+	bool compared;
+	struct desktop_boxes changed;
 };
 struct desktop_shot_info desktop_shot_info(const struct desktop_shot *s);
-/* As PNG with the pointer drawn. Once per shot: it draws into it. */
-int desktop_shot_png(struct desktop_shot *s, struct buf *out, struct err *e)
+/* The images, encoded, with the pointer drawn: one; or, of a shot that shows
+ * what changed, one for each box, perhaps none. */
+struct desktop_image {
+	const char *mime;
+	const uint8_t *bytes; /* the shot's */
+	size_t len;
+	struct coords_size size;
+	struct coords_rect box; /* of the full screenshot, when partly */
+};
+int desktop_shot_encode(struct desktop_shot *s, struct err *e)
 	__attribute__((warn_unused_result));
+unsigned desktop_shot_images(const struct desktop_shot *s,
+			     struct desktop_image ret[DESKTOP_BOXES_COUNT]);
 void desktop_shot_free(struct desktop_shot *s);
+
+/* ---- what an action does ---- */
+
+/* Has anything (in a part) changed since a generation? DESKTOP_SINCE_LAST: only
+ * which one it is. */
+struct desktop_glance {
+	uint64_t generation;
+	bool changed;
+};
+int desktop_glance(struct desktop *d, const struct turn *t,
+		   const struct coords_region *region, uint64_t since,
+		   struct desktop_glance *ret, struct err *e)
+	__attribute__((warn_unused_result));
+
+/* Is a window open whose title holds part, in any case of letters? */
+int desktop_has_window(struct desktop *d, const struct turn *t,
+		       const char *part, bool *ret, struct err *e)
+	__attribute__((warn_unused_result));
+
+/*
+ * Bracket an action: what the desktop looks like, and what moves on it anyhow;
+ * then what became of it, once nothing else has changed for quiet_ms, or after
+ * cap_ms. Without desktop_observe() before, everything that changes counts.
+ */
+struct desktop_rule {
+	unsigned quiet_ms, cap_ms;
+};
+int desktop_observe(struct desktop *d, const struct turn *t,
+		    const struct desktop_rule *rule, struct err *e)
+	__attribute__((warn_unused_result));
+struct desktop_outcome {
+	bool settled;
+	struct desktop_boxes changed, moving; /* moving: it did before, too */
+};
+int desktop_settle(struct desktop *d, const struct turn *t,
+		   const struct desktop_rule *rule, struct desktop_outcome *ret,
+		   struct err *e) __attribute__((warn_unused_result));
 
 /* ---- doing ---- */
 
@@ -114,6 +185,8 @@ int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
 int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
 	__attribute__((warn_unused_result));
 
+CLEANUP_DEFINE(desktop_memory, struct desktop_memory, desktop_memory_free)
+#define auto_desktop_memory __attribute__((cleanup(cleanup_desktop_memory_)))
 CLEANUP_DEFINE(desktop, struct desktop, desktop_free)
 #define auto_desktop __attribute__((cleanup(cleanup_desktop_)))
 CLEANUP_DEFINE(desktop_shot, struct desktop_shot, desktop_shot_free)

@@ -51,13 +51,13 @@ static struct span *make_spans(unsigned from, unsigned to, uint32_t unit)
 	return spans;
 }
 
-static void sum_rows(const uint8_t *bgrx, size_t row_len, const struct span *s,
-		     uint16_t *restrict sums)
+static void sum_rows(const uint8_t *bgrx, size_t stride_len, size_t row_len,
+		     const struct span *s, uint16_t *restrict sums)
 {
 	memset(sums, 0, row_len * sizeof(*sums));
 	for (unsigned r = 0; r < s->count; r++) {
 		const uint8_t *restrict row =
-			bgrx + (size_t)(s->first + r) * row_len;
+			bgrx + (size_t)(s->first + r) * stride_len;
 		uint16_t weight = (uint16_t)s->weights[r];
 
 		for (size_t i = 0; i < row_len; i++)
@@ -94,22 +94,24 @@ static void copy_rgb(const uint8_t *restrict bgrx, size_t count,
 	}
 }
 
-void scale_to_rgb(const uint8_t *bgrx, struct coords_size from, uint8_t *rgb,
-		  struct coords_size to)
+void scale_to_rgb(const uint8_t *bgrx, size_t stride_len,
+		  struct coords_size from, uint8_t *rgb, struct coords_size to)
 {
 	size_t row_len = (size_t)from.width_px * 4;
 	autofree struct span *rows = NULL, *columns = NULL;
 	autofree uint16_t *sums = NULL;
 
 	if (from.width_px == to.width_px && from.height_px == to.height_px) {
-		copy_rgb(bgrx, (size_t)from.width_px * from.height_px, rgb);
+		for (unsigned y = 0; y < to.height_px; y++)
+			copy_rgb(bgrx + y * stride_len, to.width_px,
+				 rgb + (size_t)y * to.width_px * 3);
 		return;
 	}
 	rows = make_spans(from.height_px, to.height_px, 1U << 8);
 	columns = make_spans(from.width_px, to.width_px, 1U << 16);
 	sums = alloc_array(row_len, sizeof(*sums));
 	for (unsigned y = 0; y < to.height_px; y++) {
-		sum_rows(bgrx, row_len, &rows[y], sums);
+		sum_rows(bgrx, stride_len, row_len, &rows[y], sums);
 		sum_columns(sums, columns, to.width_px,
 			    rgb + (size_t)y * to.width_px * 3);
 	}

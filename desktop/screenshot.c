@@ -1,73 +1,193 @@
+/*
+ * Under the turn: the pixels are scaled out of the mirror, with the pointer
+ * drawn in for as long (the mirror itself has none). After it: they are
+ * encoded. When the shelf already has the picture, neither happens.
+ */
 #include "desktop/screenshot.h"
 #include "base/alloc.h"
-#include "base/limits.h"
 #include "desktop/cursor.h"
-#include "desktop/png.h"
 #include "desktop/scale.h"
 
 #include <string.h>
 
 enum {
-	/* a desktop that is resized over and over is given up on */
-	TRIES = 5,
+	PIXEL_LEN = 4,
+	/* what changed is sent alone when it is at most a half */
+	PARTLY_OF = 2,
 };
 
 struct desktop_shot {
-	struct x11_capture capture;
 	struct desktop_shot_info info;
+	uint8_t *rgb;		     /* of info.image; NULL: not needed */
+	struct picture_shelf *shelf; /* NULL: not for the shelf */
+	struct picture_key key;
+	struct desktop_boxes boxes; /* to cut from rgb, when partly */
+	struct picture *pictures[DESKTOP_BOXES_COUNT];
+	unsigned count;
 };
 
-static int whole_or_region(struct coords_size size,
-			   const struct coords_region *region,
-			   struct coords_rect *ret, struct err *e)
+/* ---- taken ---- */
+
+static uint64_t add_hash(uint64_t hash, const void *p, size_t len)
 {
-	if (region)
-		return coords_region_to_desktop(size, region, ret, e);
-	*ret = (struct coords_rect){0, 0, size.width_px, size.height_px};
-	return 0;
+	const uint8_t *bytes = p;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ULL; /* FNV-1a */
+	return hash;
 }
 
-static struct desktop_shot_info describe(struct coords_size desktop,
-					 const struct x11_capture *c)
+static uint64_t hash_cursor(const struct x11_cursor *c)
 {
-	struct coords_size cut = {c->rect.width_px, c->rect.height_px};
-	struct coords_point pointer = {c->cursor.hot_x, c->cursor.hot_y};
+	const int at[] = {c->x, c->y, (int)c->width_px, (int)c->height_px};
+	uint64_t hash = add_hash(0xcbf29ce484222325ULL, at, sizeof(at));
+
+	return add_hash(hash, c->pixels,
+			(size_t)c->width_px * c->height_px * PIXEL_LEN);
+}
+
+/* What of the pointer lies on the desktop; empty: nothing. */
+static struct coords_rect cut_cursor(const struct x11_cursor *c,
+				     struct coords_size size)
+{
+	const int x1 = c->x + (int)c->width_px, y1 = c->y + (int)c->height_px;
+	const int x0 = c->x > 0 ? c->x : 0, y0 = c->y > 0 ? c->y : 0;
+	const int right = x1 < (int)size.width_px ? x1 : (int)size.width_px;
+	const int bottom = y1 < (int)size.height_px ? y1 : (int)size.height_px;
+
+	if (x0 >= right || y0 >= bottom)
+		return (struct coords_rect){0};
+	return (struct coords_rect){(unsigned)x0, (unsigned)y0,
+				    (unsigned)(right - x0),
+				    (unsigned)(bottom - y0)};
+}
+
+/* Rows of a rectangle out of the mirror, or back into it. */
+static void swap_rows(struct mirror *m, const struct coords_rect *r,
+		      uint8_t *aside, bool back)
+{
+	const size_t stride_len = (size_t)mirror_size(m).width_px * PIXEL_LEN;
+	const size_t row_len = (size_t)r->width_px * PIXEL_LEN;
+
+	for (unsigned y = 0; y < r->height_px; y++) {
+		uint8_t *row = mirror_canvas(m) + (r->y + y) * stride_len +
+			       (size_t)r->x * PIXEL_LEN;
+
+		memcpy(back ? row : aside + y * row_len,
+		       back ? aside + y * row_len : row, row_len);
+	}
+}
+
+/* The rectangle as an image, the pointer drawn. free() */
+static uint8_t *render(struct mirror *m, const struct coords_rect *rect,
+		       struct coords_size image)
+{
+	const struct x11_cursor *c = mirror_cursor(m);
+	const struct coords_size size = mirror_size(m);
+	const struct coords_rect under = cut_cursor(c, size);
+	const struct coords_size cut = {rect->width_px, rect->height_px};
+	const size_t stride_len = (size_t)size.width_px * PIXEL_LEN;
+	uint8_t *rgb = alloc_array((size_t)image.width_px * image.height_px, 3);
+	autofree uint8_t *aside = alloc_array(
+		(size_t)under.width_px * under.height_px + 1, PIXEL_LEN);
+
+	swap_rows(m, &under, aside, false);
+	cursor_draw(mirror_canvas(m), size, (struct coords_point){c->x, c->y},
+		    c->pixels, (struct coords_size){c->width_px, c->height_px});
+	scale_to_rgb(mirror_pixels(m) + rect->y * stride_len +
+			     (size_t)rect->x * PIXEL_LEN,
+		     stride_len, cut, rgb, image);
+	swap_rows(m, &under, aside, true);
+	return rgb;
+}
+
+struct desktop_boxes screenshot_boxes(const struct tiles *tiles, uint64_t since,
+				      const struct coords_view *view)
+{
+	struct desktop_boxes b = {0};
+
+	b.count = tiles_boxes(tiles, since, b.at, DESKTOP_BOXES_COUNT);
+	for (unsigned i = 0; i < b.count; i++)
+		b.at[i] = coords_rect_from_desktop(view, &b.at[i]);
+	return b;
+}
+
+static struct desktop_shot_info describe(const struct mirror *m,
+					 const struct turn *t,
+					 const struct coords_view *view,
+					 const struct coords_rect *rect)
+{
+	const struct x11_cursor *c = mirror_cursor(m);
+	const struct coords_size cut = {rect->width_px, rect->height_px};
 	struct desktop_shot_info i = {
-		.image = coords_fit(cut),
-		.desktop = desktop,
-		.full = coords_fit(desktop),
-		.pointer = coords_from_desktop(desktop, pointer),
-		.rect = c->rect,
+		.image = coords_fit(cut, t->tier),
+		.desktop = view->desktop,
+		.full = view->shot,
+		.pointer = coords_from_desktop(
+			view, (struct coords_point){c->hot_x, c->hot_y}),
+		.rect = *rect,
+		.generation = mirror_generation(m),
+		.compared = mirror_knows(m, t->seen_generation),
 	};
 
 	i.scale = (double)i.image.width_px / cut.width_px;
+	if (i.compared)
+		i.changed = screenshot_boxes(mirror_changed(m),
+					     t->seen_generation, view);
 	return i;
 }
 
-int screenshot_take(struct x11 *x, const struct coords_region *region,
-		    struct desktop_shot **ret, struct err *e)
+static bool is_small(const struct desktop_boxes *b, struct coords_size shot)
 {
-	struct x11_capture c;
-	struct coords_rect rect;
-	struct coords_size size;
+	uint64_t whole = 0;
 
-	for (int i = 0;; i++) {
-		struct err why = {0};
+	for (unsigned i = 0; i < b->count; i++)
+		whole += (uint64_t)b->at[i].width_px * b->at[i].height_px;
+	return whole * PARTLY_OF <= (uint64_t)shot.width_px * shot.height_px;
+}
 
-		if (x11_size(x, &size, e) != 0 ||
-		    whole_or_region(size, region, &rect, e) != 0)
-			return -1;
-		if (x11_capture(x, &size, &rect, &c, &why) == 0)
-			break;
-		if (why.code != ERR_BUSY || i == TRIES) {
-			if (e)
-				*e = why;
-			return -1;
-		}
+static void take_partly(struct desktop_shot *s, const struct mirror *m,
+			const struct turn *t, const struct desktop_want *want,
+			const struct coords_view *view)
+{
+	uint64_t since = want->since == DESKTOP_SINCE_LAST ? t->seen_generation
+							   : want->since;
+
+	if (!want->partly || want->region || !mirror_knows(m, since) ||
+	    t->seen.width_px != view->desktop.width_px ||
+	    t->seen.height_px != view->desktop.height_px)
+		return;
+	s->boxes = screenshot_boxes(mirror_changed(m), since, view);
+	s->info.partly = is_small(&s->boxes, view->shot);
+}
+
+int screenshot_take(const struct screenshot_source *from, const struct turn *t,
+		    const struct desktop_want *want, struct desktop_shot **ret,
+		    struct err *e)
+{
+	struct mirror *m = from->mirror;
+	const struct coords_view view = coords_view(mirror_size(m), t->tier);
+	struct coords_rect rect = {0, 0, view.desktop.width_px,
+				   view.desktop.height_px};
+	struct desktop_shot *s;
+
+	if (want->region &&
+	    coords_region_to_desktop(&view, want->region, &rect, e) != 0)
+		return -1;
+	s = ALLOC_NEW(struct desktop_shot);
+	s->info = describe(m, t, &view, &rect);
+	take_partly(s, m, t, want, &view);
+	if (!want->region && !s->info.partly) {
+		s->key = (struct picture_key){mirror_generation(m),
+					      hash_cursor(mirror_cursor(m)),
+					      (int)t->tier};
+		s->shelf = picture_shelf_hold(from->shelf);
+		s->pictures[0] = picture_shelf_find(s->shelf, &s->key);
+		s->count = s->pictures[0] != NULL;
 	}
-	*ret = ALLOC_NEW(struct desktop_shot);
-	(*ret)->capture = c;
-	(*ret)->info = describe(size, &c);
+	if (s->count == 0 && !(s->info.partly && s->boxes.count == 0))
+		s->rgb = render(m, &rect, s->info.image);
+	*ret = s;
 	return 0;
 }
 
@@ -75,7 +195,10 @@ void desktop_shot_free(struct desktop_shot *s)
 {
 	if (!s)
 		return;
-	x11_capture_finish(&s->capture);
+	for (unsigned i = 0; i < s->count; i++)
+		picture_free(s->pictures[i]);
+	picture_shelf_free(s->shelf);
+	free(s->rgb);
 	free(s);
 }
 
@@ -84,18 +207,60 @@ struct desktop_shot_info desktop_shot_info(const struct desktop_shot *s)
 	return s->info;
 }
 
-int desktop_shot_png(struct desktop_shot *s, struct buf *out, struct err *e)
-{
-	const struct x11_cursor *c = &s->capture.cursor;
-	struct coords_rect r = s->info.rect;
-	struct coords_size cut = {r.width_px, r.height_px};
-	struct coords_size image = s->info.image;
-	struct coords_point place = {c->x - (int)r.x, c->y - (int)r.y};
-	autofree uint8_t *rgb = NULL;
+/* ---- encoded ---- */
 
-	cursor_draw(s->capture.pixels, cut, place, c->pixels,
-		    (struct coords_size){c->width_px, c->height_px});
-	rgb = alloc_array((size_t)image.width_px * image.height_px, 3);
-	scale_to_rgb(s->capture.pixels, cut, rgb, image);
-	return png_encode(rgb, image, out, e);
+static int encode_box(struct desktop_shot *s, const struct coords_rect *box,
+		      struct err *e)
+{
+	const size_t stride_len = (size_t)s->info.image.width_px * 3;
+	const size_t row_len = (size_t)box->width_px * 3;
+	autofree uint8_t *rgb = alloc_array(box->height_px, row_len);
+
+	for (unsigned y = 0; y < box->height_px; y++)
+		memcpy(rgb + y * row_len,
+		       s->rgb + (box->y + y) * stride_len + (size_t)box->x * 3,
+		       row_len);
+	if (picture_encode(rgb,
+			   (struct coords_size){box->width_px, box->height_px},
+			   &s->pictures[s->count], e) != 0)
+		return -1;
+	s->count++;
+	return 0;
+}
+
+int desktop_shot_encode(struct desktop_shot *s, struct err *e)
+{
+	if (s->count > 0 || !s->rgb)
+		return 0;
+	if (s->info.partly) {
+		for (unsigned i = 0; i < s->boxes.count; i++) {
+			if (encode_box(s, &s->boxes.at[i], e) != 0)
+				return -1;
+		}
+		return 0;
+	}
+	if (picture_encode(s->rgb, s->info.image, &s->pictures[0], e) != 0)
+		return -1;
+	s->count = 1;
+	if (s->shelf)
+		picture_shelf_put(s->shelf, &s->key, s->pictures[0]);
+	return 0;
+}
+
+unsigned desktop_shot_images(const struct desktop_shot *s,
+			     struct desktop_image ret[DESKTOP_BOXES_COUNT])
+{
+	for (unsigned i = 0; i < s->count; i++) {
+		const struct picture *p = s->pictures[i];
+
+		ret[i] = (struct desktop_image){
+			.mime = p->mime,
+			.bytes = p->bytes,
+			.len = p->len,
+			.size = p->size,
+		};
+		if (s->info.partly)
+			ret[i].box = s->boxes.at[i];
+	}
+	return s->count;
 }

@@ -15,10 +15,13 @@
 
 struct turn {
 	struct deadline deadline;
-	int cancel_fd; /* readable: stop; -1: none */
+	int cancel_fd;	       /* readable: stop; -1: none */
+	enum coords_tier tier; /* the same for all that one client does */
 	/* the desktop's size at the client's last screenshot, by which it names
-	 * places; zeros when it has taken none */
+	 * places, and the generation that it showed; zeros when it has taken
+	 * none */
 	struct coords_size seen;
+	uint64_t seen_generation;
 };
 
 /* Time to stop? */

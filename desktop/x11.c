@@ -93,9 +93,7 @@ void *x11_reply(struct x11 *x, unsigned seq, size_t min_len, size_t *ret_len,
 	return NULL;
 }
 
-/* Empty libxcb's event queue; an error in it is the fate of a request without
- * reply. */
-static int drain_events(struct x11 *x, struct err *e)
+int x11_drain_events(struct x11 *x, struct err *e)
 {
 	int rc = 0;
 
@@ -105,6 +103,8 @@ static int drain_events(struct x11 *x, struct err *e)
 
 		if (!ev)
 			return rc;
+		x->drawn |= x->damage &&
+			    (ev->response_type & 0x7f) == x->damage_event;
 		if (ev->response_type == 0 && rc == 0) {
 			const xcb_generic_error_t *x_error =
 				(const xcb_generic_error_t *)ev;
@@ -133,7 +133,7 @@ int x11_round_trip(struct x11 *x, struct err *e)
 
 int x11_sync(struct x11 *x, struct err *e)
 {
-	return x11_round_trip(x, e) != 0 ? -1 : drain_events(x, e);
+	return x11_round_trip(x, e) != 0 ? -1 : x11_drain_events(x, e);
 }
 
 /* ---- opening ---- */
@@ -185,9 +185,12 @@ static int find_extensions(struct x11 *x, struct err *e)
 	}
 	if (find_extension(x, &xcb_damage_id, &found, e) != 0)
 		return -1;
-	/* the one id we need is generated once, because ids run out */
-	if (found.present)
+	/* the ids we need are generated once, because ids run out */
+	if (found.present) {
 		x->damage = xcb_generate_id(x->c);
+		x->mirror_damage = xcb_generate_id(x->c);
+		x->mirror_region = xcb_generate_id(x->c);
+	}
 	x->damage_event = found.first_event + XCB_DAMAGE_NOTIFY;
 	return 0;
 }
@@ -218,6 +221,8 @@ static int intern_atoms(struct x11 *x, struct err *e)
 		[X11_ATOM_WM_PROTOCOLS] = "WM_PROTOCOLS",
 		[X11_ATOM_NET_WM_PING] = "_NET_WM_PING",
 		[X11_ATOM_BOUND] = "_BOXERY_BOUND_KEYCODES",
+		[X11_ATOM_NET_CLIENT_LIST] = "_NET_CLIENT_LIST",
+		[X11_ATOM_NET_WM_NAME] = "_NET_WM_NAME",
 	};
 	unsigned seq[X11_ATOM_COUNT];
 

@@ -53,28 +53,57 @@ struct x11_cursor {
 	unsigned width_px, height_px;
 	uint32_t *pixels; /* premultiplied ARGB, rows without gaps; or NULL */
 };
-struct x11_capture {
-	void *owner;	 /* what x11_capture_finish() frees */
-	uint8_t *pixels; /* BGRX, rows without gaps */
-	struct coords_rect rect;
-	struct x11_cursor cursor;
-};
+void x11_cursor_finish(struct x11_cursor *c);
 
 /* The desktop's size now; ERR_LIMIT over limits.h. */
 int x11_size(struct x11 *x, struct coords_size *ret, struct err *e)
 	__attribute__((warn_unused_result));
-/* Pixels of rect and the pointer. ERR_BUSY when the desktop is no longer of
- * that size: look again. */
-int x11_capture(struct x11 *x, const struct coords_size *size,
-		const struct coords_rect *rect, struct x11_capture *ret,
-		struct err *e) __attribute__((warn_unused_result));
-void x11_capture_finish(struct x11_capture *c);
+/*
+ * Pixels of count rectangles, asked for at once and given to each() as they
+ * come: BGRX, rows without gaps, valid during the call. ERR_BUSY when the
+ * desktop is no longer of that size; what each() has got by then is of the
+ * screen, but of which time is unknown.
+ */
+#define X11_FETCH_COUNT 48
+struct x11_sink {
+	void (*each)(void *ctx, const struct coords_rect *rect,
+		     const uint8_t *pixels);
+	void *ctx;
+};
+int x11_fetch(struct x11 *x, struct coords_size size,
+	      const struct coords_rect *rects, unsigned count,
+	      const struct x11_sink *sink, struct err *e)
+	__attribute__((warn_unused_result));
 struct x11_pointer {
 	int x, y;
 	unsigned buttons; /* bit n-1: button n (1..5) is down */
 };
 int x11_pointer(struct x11 *x, struct x11_pointer *ret, struct err *e)
 	__attribute__((warn_unused_result));
+
+/* ---- what was drawn (x11_damage.c) ---- */
+
+/*
+ * The server notes for us what is drawn, from x11_damage_watch() on; the first
+ * look then finds everything drawn. Without DAMAGE, each look does.
+ */
+bool x11_damage_works(const struct x11 *x);
+void x11_damage_watch(struct x11 *x);
+void x11_damage_unwatch(struct x11 *x);
+struct x11_look {
+	struct coords_size size;
+	struct coords_rect *drawn; /* since the look before */
+	size_t drawn_count;
+	struct x11_cursor cursor;
+};
+/* One round trip. */
+int x11_look(struct x11 *x, struct x11_look *ret, struct err *e)
+	__attribute__((warn_unused_result));
+void x11_look_finish(struct x11_look *l);
+/* Until something is drawn after the last look, or d: *ret_drawn. May be true
+ * without need. Without DAMAGE it waits for d. */
+int x11_damage_await(struct x11 *x, struct deadline d, bool *ret_drawn,
+		     struct err *e) __attribute__((warn_unused_result));
 
 /* ---- doing (x11_input.c) ---- */
 
@@ -105,6 +134,12 @@ int x11_ping(struct x11 *x, unsigned timeout_ms, enum x11_pong *ret,
  * server without DAMAGE is given still_ms. */
 int x11_await_still(struct x11 *x, unsigned still_ms, unsigned cap_ms,
 		    struct err *e) __attribute__((warn_unused_result));
+
+/* ---- windows (x11_titles.c) ---- */
+
+/* Is a window open whose title holds part, in any case of letters? */
+int x11_find_title(struct x11 *x, const char *part, bool *ret, struct err *e)
+	__attribute__((warn_unused_result));
 
 /* ---- the keyboard (x11_keyboard.c) ---- */
 

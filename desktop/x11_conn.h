@@ -26,6 +26,8 @@ enum x11_atom {
 	X11_ATOM_WM_PROTOCOLS,
 	X11_ATOM_NET_WM_PING,
 	X11_ATOM_BOUND,
+	X11_ATOM_NET_CLIENT_LIST,
+	X11_ATOM_NET_WM_NAME,
 	X11_ATOM_COUNT,
 };
 
@@ -36,7 +38,9 @@ struct x11 {
 	uint64_t sent;	 /* number of the last request */
 	bool failed;	 /* the server answered against the protocol */
 	uint32_t damage; /* an id for a DAMAGE object; 0: no such extension */
-	uint8_t damage_event;  /* the kind of its events */
+	uint32_t mirror_damage, mirror_region; /* ids, for x11_damage.c */
+	uint8_t damage_event;		       /* the kind of its events */
+	bool drawn;			       /* one was met in the queue */
 	uint16_t xtest_device; /* XTEST's keyboard, as XKB names it */
 	uint32_t atoms[X11_ATOM_COUNT];
 	uint32_t pings; /* counted, to tell answers apart */
@@ -58,6 +62,23 @@ void *x11_reply(struct x11 *x, unsigned seq, size_t min_len, size_t *ret_len,
 	__attribute__((warn_unused_result));
 /* For a reply whose content cannot be: the connection is not used again. */
 int x11_liar(struct x11 *x, const char *what, struct err *e);
+/* Empty libxcb's event queue. An error in it is the fate of a request without
+ * a reply. */
+int x11_drain_events(struct x11 *x, struct err *e)
+	__attribute__((warn_unused_result));
+/* The next event (free()), or NULL with *ret_late when none came in time. */
+xcb_generic_event_t *x11_next_event(struct x11 *x, struct deadline d,
+				    bool *ret_late, struct err *e)
+	__attribute__((warn_unused_result));
+/* Parts of a look that x11_image.c knows to ask for and to take. */
+int x11_ask_size(struct x11 *x, unsigned *ret_seq, struct err *e)
+	__attribute__((warn_unused_result));
+int x11_take_size(struct x11 *x, unsigned seq, struct coords_size *ret,
+		  struct err *e) __attribute__((warn_unused_result));
+int x11_ask_cursor(struct x11 *x, unsigned *ret_seq, struct err *e)
+	__attribute__((warn_unused_result));
+int x11_take_cursor(struct x11 *x, unsigned seq, struct x11_cursor *ret,
+		    struct err *e) __attribute__((warn_unused_result));
 int x11_keyboard_open(struct x11 *x, struct err *e)
 	__attribute__((warn_unused_result));
 

@@ -26,7 +26,7 @@ static int check_size(unsigned width_px, unsigned height_px, struct err *e)
 	return 0;
 }
 
-static int ask_geometry(struct x11 *x, unsigned *ret_seq, struct err *e)
+int x11_ask_size(struct x11 *x, unsigned *ret_seq, struct err *e)
 {
 	if (x11_expect(x, X11_REPLY_LEN, e) != 0)
 		return -1;
@@ -34,8 +34,8 @@ static int ask_geometry(struct x11 *x, unsigned *ret_seq, struct err *e)
 	return 0;
 }
 
-static int take_geometry(struct x11 *x, unsigned seq, struct coords_size *ret,
-			 struct err *e)
+int x11_take_size(struct x11 *x, unsigned seq, struct coords_size *ret,
+		  struct err *e)
 {
 	autofree xcb_get_geometry_reply_t *r = NULL;
 	size_t len;
@@ -52,9 +52,9 @@ int x11_size(struct x11 *x, struct coords_size *ret, struct err *e)
 {
 	unsigned seq;
 
-	if (ask_geometry(x, &seq, e) != 0)
+	if (x11_ask_size(x, &seq, e) != 0)
 		return -1;
-	return take_geometry(x, seq, ret, e);
+	return x11_take_size(x, seq, ret, e);
 }
 
 int x11_pointer(struct x11 *x, struct x11_pointer *ret, struct err *e)
@@ -75,32 +75,22 @@ int x11_pointer(struct x11 *x, struct x11_pointer *ret, struct err *e)
 	return 0;
 }
 
-/* ---- capture ---- */
+/* ---- the pointer ---- */
 
-/* 0 with c->owner NULL when the server answered an error: the rectangle was
- * outside, so the desktop has shrunk. */
-static int take_image(struct x11 *x, unsigned seq, struct x11_capture *c,
-		      struct err *e)
+int x11_ask_cursor(struct x11 *x, unsigned *ret_seq, struct err *e)
 {
-	size_t pixels_len =
-		(size_t)c->rect.width_px * c->rect.height_px * PIXEL_LEN;
-	xcb_get_image_reply_t *r;
-	uint8_t x_error;
-	size_t len;
+	const uint64_t max_len =
+		sizeof(xcb_xfixes_get_cursor_image_reply_t) +
+		(uint64_t)CURSOR_SIDE_PX * CURSOR_SIDE_PX * PIXEL_LEN;
 
-	r = x11_reply(x, seq, sizeof(*r), &len, &x_error, e);
-	if (!r)
-		return x_error ? 0 : -1;
-	c->owner = r;
-	if (r->depth != x->setup.depth || len != sizeof(*r) + pixels_len)
-		return x11_liar(x, "an image that is not what was asked for",
-				e);
-	c->pixels = (uint8_t *)(r + 1);
+	if (x11_expect(x, max_len, e) != 0)
+		return -1;
+	*ret_seq = x11_sent(x, xcb_xfixes_get_cursor_image(x->c).sequence);
 	return 0;
 }
 
-static int take_cursor(struct x11 *x, unsigned seq, struct x11_cursor *ret,
-		       struct err *e)
+int x11_take_cursor(struct x11 *x, unsigned seq, struct x11_cursor *ret,
+		    struct err *e)
 {
 	autofree xcb_xfixes_get_cursor_image_reply_t *r = NULL;
 	size_t len, pixels_len;
@@ -124,56 +114,97 @@ static int take_cursor(struct x11 *x, unsigned seq, struct x11_cursor *ret,
 	return 0;
 }
 
-int x11_capture(struct x11 *x, const struct coords_size *size,
-		const struct coords_rect *rect, struct x11_capture *ret,
-		struct err *e)
+void x11_cursor_finish(struct x11_cursor *c)
 {
-	uint64_t image_len =
-		sizeof(xcb_get_image_reply_t) +
-		(uint64_t)rect->width_px * rect->height_px * PIXEL_LEN;
-	uint64_t cursor_len =
-		sizeof(xcb_xfixes_get_cursor_image_reply_t) +
-		(uint64_t)CURSOR_SIDE_PX * CURSOR_SIDE_PX * PIXEL_LEN;
-	unsigned image_seq, cursor_seq, size_seq;
-	struct x11_capture c = {.rect = *rect};
-	struct coords_size now;
-
-	/* all three at once: one round trip */
-	if (x11_expect(x, image_len, e) != 0)
-		return -1;
-	image_seq = x11_sent(
-		x, xcb_get_image(x->c, XCB_IMAGE_FORMAT_Z_PIXMAP, x->setup.root,
-				 (int16_t)rect->x, (int16_t)rect->y,
-				 (uint16_t)rect->width_px,
-				 (uint16_t)rect->height_px, UINT32_MAX)
-			   .sequence);
-	if (x11_expect(x, cursor_len, e) != 0)
-		return -1;
-	cursor_seq = x11_sent(x, xcb_xfixes_get_cursor_image(x->c).sequence);
-	if (ask_geometry(x, &size_seq, e) != 0)
-		return -1;
-
-	if (take_image(x, image_seq, &c, e) != 0 ||
-	    take_cursor(x, cursor_seq, &c.cursor, e) != 0 ||
-	    take_geometry(x, size_seq, &now, e) != 0) {
-		x->failed = true; /* replies may be left over */
-		goto fail;
-	}
-	if (!c.pixels || now.width_px != size->width_px ||
-	    now.height_px != size->height_px) {
-		err_set(e, ERR_BUSY, "the desktop was resized meanwhile");
-		goto fail;
-	}
-	*ret = c;
-	return 0;
-fail:
-	x11_capture_finish(&c);
-	return -1;
+	free(c->pixels);
+	*c = (struct x11_cursor){0};
 }
 
-void x11_capture_finish(struct x11_capture *c)
+/* ---- pixels ---- */
+
+static size_t pixels_len(const struct coords_rect *r)
 {
-	free(c->owner);
-	free(c->cursor.pixels);
-	*c = (struct x11_capture){0};
+	return (size_t)r->width_px * r->height_px * PIXEL_LEN;
+}
+
+static int ask_image(struct x11 *x, const struct coords_rect *r,
+		     unsigned *ret_seq, struct err *e)
+{
+	if (x11_expect(x, sizeof(xcb_get_image_reply_t) + pixels_len(r), e) !=
+	    0)
+		return -1;
+	*ret_seq =
+		x11_sent(x, xcb_get_image(x->c, XCB_IMAGE_FORMAT_Z_PIXMAP,
+					  x->setup.root, (int16_t)r->x,
+					  (int16_t)r->y, (uint16_t)r->width_px,
+					  (uint16_t)r->height_px, UINT32_MAX)
+				    .sequence);
+	return 0;
+}
+
+/* *ret_outside when the server answered an error: the rectangle was outside,
+ * so the desktop has shrunk. */
+static int take_image(struct x11 *x, unsigned seq, const struct coords_rect *r,
+		      const struct x11_sink *sink, bool *ret_outside,
+		      struct err *e)
+{
+	autofree xcb_get_image_reply_t *reply = NULL;
+	uint8_t x_error;
+	size_t len;
+
+	reply = x11_reply(x, seq, sizeof(*reply), &len, &x_error, e);
+	if (!reply) {
+		*ret_outside |= x_error != 0;
+		return x_error ? 0 : -1;
+	}
+	if (reply->depth != x->setup.depth ||
+	    len != sizeof(*reply) + pixels_len(r))
+		return x11_liar(x, "an image that is not what was asked for",
+				e);
+	sink->each(sink->ctx, r, (const uint8_t *)(reply + 1));
+	return 0;
+}
+
+static int fetch(struct x11 *x, struct coords_size size,
+		 const struct coords_rect *rects, unsigned count,
+		 const struct x11_sink *sink, struct err *e)
+{
+	unsigned seqs[X11_FETCH_COUNT], size_seq;
+	struct coords_size now;
+	bool outside = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (ask_image(x, &rects[i], &seqs[i], e) != 0)
+			return -1;
+	}
+	if (x11_ask_size(x, &size_seq, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < count; i++) {
+		if (take_image(x, seqs[i], &rects[i], sink, &outside, e) != 0)
+			return -1;
+	}
+	if (x11_take_size(x, size_seq, &now, e) != 0)
+		return -1;
+	if (outside || now.width_px != size.width_px ||
+	    now.height_px != size.height_px)
+		return err_set(e, ERR_BUSY,
+			       "the desktop was resized meanwhile");
+	return 0;
+}
+
+int x11_fetch(struct x11 *x, struct coords_size size,
+	      const struct coords_rect *rects, unsigned count,
+	      const struct x11_sink *sink, struct err *e)
+{
+	struct err why = {0};
+
+	if (count > X11_FETCH_COUNT)
+		return err_set(e, ERR_INTERNAL, "too many images at once");
+	if (fetch(x, size, rects, count, sink, &why) == 0)
+		return 0;
+	/* replies may be left over */
+	x->failed |= why.code != ERR_BUSY;
+	if (e)
+		*e = why;
+	return -1;
 }

@@ -20,9 +20,8 @@ enum {
 	KIND_MASK = 0x7f, /* the top bit marks events sent by clients */
 };
 
-/* The next event, or NULL with *ret_late when none came in time. */
-static xcb_generic_event_t *next_event(struct x11 *x, struct deadline d,
-				       bool *ret_late, struct err *e)
+xcb_generic_event_t *x11_next_event(struct x11 *x, struct deadline d,
+				    bool *ret_late, struct err *e)
 {
 	struct pollfd p = {.fd = xcb_get_file_descriptor(x->c),
 			   .events = POLLIN};
@@ -183,7 +182,8 @@ static int await_pong(struct x11 *x, uint32_t window, uint32_t stamp,
 	*ret = false;
 	while (!*ret) {
 		bool late;
-		autofree xcb_generic_event_t *ev = next_event(x, d, &late, e);
+		autofree xcb_generic_event_t *ev =
+			x11_next_event(x, d, &late, e);
 
 		if (!ev)
 			return late ? 0 : -1;
@@ -251,7 +251,8 @@ static int await_still(struct x11 *x, unsigned still_ms, struct deadline cap,
 	while (!deadline_passed(cap)) {
 		struct deadline d = deadline_min(deadline_in_ms(still_ms), cap);
 		bool late;
-		autofree xcb_generic_event_t *ev = next_event(x, d, &late, e);
+		autofree xcb_generic_event_t *ev =
+			x11_next_event(x, d, &late, e);
 
 		if (!ev && late)
 			return 0;

@@ -104,6 +104,7 @@ static struct principal *principal_new(const struct auth *a,
 		.agent = true,
 		.vms = (const char *const *)p->scope,
 		.no_start = a->opts.no_start,
+		.high_tier = a->opts.high_tier,
 	};
 	p->own_tools = (struct tools){
 		.links = links_new(&p->opts),

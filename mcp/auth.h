@@ -44,7 +44,7 @@ struct auth_opts {
 	const struct protocol_server *server; /* but for the instructions */
 	const char *const *vms; /* of this server; NULL: all */
 	const char *copy_root, *copy_root_refusal;
-	bool no_start; /* as client_opts has it */
+	bool no_start, high_tier; /* as client_opts has them */
 	/* Without tokens, everybody has these: for tests of the protocol. */
 	const struct toolset *everybody;
 };

@@ -15,12 +15,13 @@
 static const char usage[] =
 	"usage: boxery-mcp [--vm NAME]... [--copy-root DIR] [--home DIR] "
 	"[--client NAME]\n"
-	"                  [--no-start]\n"
+	"                  [--no-start] [--tier standard|high]\n"
 	"       boxery-mcp --http [ADDR:]PORT [--public-url URL]\n"
 	"                  [--allow-user USER]... [--tls-cert FILE --tls-key "
 	"FILE]\n"
 	"                  [--vm NAME]... [--copy-root DIR] [--home DIR] "
 	"[--no-start]\n"
+	"                  [--tier standard|high]\n"
 	"       boxery-mcp --help | --version\n"
 	"\n"
 	"Serves the Model Context Protocol over stdin and stdout, where an MCP "
@@ -35,6 +36,8 @@ static const char usage[] =
 	"  --client NAME    the name of this client in the audit (default: "
 	"stdio)\n"
 	"  --no-start       do not start the service when it is not there\n"
+	"  --tier TIER      high: screenshots as large as newer models take\n"
+	"                   (2576 px a side; default: standard, 1568)\n"
 	"\n"
 	"  --http [ADDR:]PORT   listen there; the address is 127.0.0.1 unless "
 	"given. The\n"
@@ -100,6 +103,16 @@ static int add_vm(struct invocation *s, const char *name, struct err *e)
 	return 0;
 }
 
+static int set_tier(struct invocation *s, const char *name, struct err *e)
+{
+	s->high_tier = strcmp(name, "high") == 0;
+	if (!s->high_tier && strcmp(name, "standard") != 0)
+		return err_set(e, ERR_INVALID,
+			       "--tier: \"%s\" is neither standard nor high",
+			       name);
+	return 0;
+}
+
 static int set_client(struct invocation *s, const char *name, struct err *e)
 {
 	if (validate_client_name(name, e) != 0)
@@ -137,6 +150,8 @@ static int set_option(struct invocation *s, const char *name, const char *value,
 		return add_vm(s, value, e);
 	if (strcmp(name, "--client") == 0)
 		return set_client(s, value, e);
+	if (strcmp(name, "--tier") == 0)
+		return set_tier(s, value, e);
 	if (strcmp(name, "--allow-user") == 0)
 		return add_user(s, value, e);
 	for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
@@ -155,7 +170,7 @@ static int read_option(struct invocation *s, int argc, char *const argv[],
 	static const char *const names[] = {
 		"--vm",	  "--client",	  "--home",	  "--copy-root",
 		"--http", "--public-url", "--allow-user", "--tls-cert",
-		"--tls-key"};
+		"--tls-key", "--tier"};
 	const char *word = argv[*at];
 	size_t len = strcspn(word, "=");
 

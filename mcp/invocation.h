@@ -16,6 +16,7 @@
 struct invocation {
 	bool help, version;
 	bool no_start; /* --no-start: a service that is not there is not started */
+	bool high_tier; /* --tier high: larger screenshots */
 	char *home;   /* --home, or NULL */
 	char *client; /* --client: who this is to the service */
 	bool client_given;

@@ -96,6 +96,7 @@ static int serve_stdio(const struct invocation *s, const struct home *home,
 		.agent = true,
 		.vms = (const char *const *)s->vms,
 		.no_start = s->no_start,
+		.high_tier = s->high_tier,
 	};
 	tools.links = links_new(&opts);
 	tools.copy_root = s->copy_root;
@@ -178,6 +179,7 @@ static int serve_http(const struct invocation *s, const struct home *home,
 		.copy_root = s->copy_root,
 		.copy_root_refusal = s->copy_root_refusal,
 		.no_start = s->no_start,
+		.high_tier = s->high_tier,
 	};
 	struct http_opts o = {
 		.allow_users = (const char *const *)s->allow_users,

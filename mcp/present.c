@@ -150,24 +150,44 @@ static json_t *add_record(json_t *content, const struct op *op,
 	return untrusted;
 }
 
-static const char *mime_of(const struct buf *image)
+static const char *mime_of(const char *image, size_t len)
 {
 	static const char jpeg[] = "\xff\xd8\xff";
 
-	return image->len > 3 && memcmp(image->data, jpeg, 3) == 0
-		       ? "image/jpeg"
-		       : "image/png";
+	return len > 3 && memcmp(image, jpeg, 3) == 0 ? "image/jpeg"
+						      : "image/png";
 }
 
-static void add_image(json_t *content, const struct buf *image)
+static void add_image(json_t *content, const char *image, size_t len)
 {
 	json_t *block = json_object();
-	autofree char *data = crypto_base64(image->data, image->len);
+	autofree char *data = crypto_base64(image, len);
 
 	json_object_set_new(block, "type", json_string("image"));
 	json_object_set_new(block, "data", json_string_nocheck(data));
-	json_object_set_new(block, "mimeType", json_string(mime_of(image)));
+	json_object_set_new(block, "mimeType",
+			    json_string(mime_of(image, len)));
 	json_array_append_new(content, block);
+}
+
+/* One, or as many as the record says, one after the other. */
+static void add_images(json_t *content, const json_t *record,
+		       const struct buf *image)
+{
+	const json_t *parts = json_object_get(record, "images");
+	size_t at = 0;
+
+	if (!parts)
+		add_image(content, image->data, image->len);
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		json_int_t len = json_integer_value(
+			json_object_get(json_array_get(parts, i), "len"));
+
+		if (len < 0 || (size_t)len > image->len - at)
+			return;
+		add_image(content, image->data + at, (size_t)len);
+		at += (size_t)len;
+	}
 }
 
 static long long number(const json_t *record, const char *key)
@@ -185,23 +205,68 @@ static char *describe_region(const json_t *record, const json_t *region)
 		number(record, "width"), number(record, "height"), where);
 }
 
+/* "no change", or where. free() */
+static char *describe_change(const json_t *record)
+{
+	const json_t *since = json_object_get(record, "since_last");
+	autofree char *where = json_is_array(since) ? json_print(since) : NULL;
+
+	if (!since)
+		return alloc_str("");
+	if (!where)
+		return alloc_str(" Unchanged since your last screenshot.");
+	return alloc_printf(" Changed since your last screenshot, as [x, y, "
+			    "width, height]: %s.",
+			    where);
+}
+
+/* Of images that show only what changed. free() */
+static char *describe_parts(const json_t *record)
+{
+	const json_t *parts = json_object_get(record, "images");
+	char *text = alloc_printf(
+		"%zu image(s): what changed, the rest of the %lldx%lld px is as "
+		"it was. Their places in the full screenshot, as [x, y, width, "
+		"height]:",
+		json_array_size(parts), number(record, "width"),
+		number(record, "height"));
+
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		autofree char *box = json_print(
+			json_object_get(json_array_get(parts, i), "box"));
+		char *longer = alloc_printf("%s%s %s", text, i ? "," : "", box);
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 /* What a model must know to point at things in the picture. */
 static char *describe_image(const json_t *record)
 {
 	const json_t *cursor = json_object_get(record, "cursor");
 	const json_t *region = json_object_get(record, "region");
+	autofree char *change = describe_change(record);
+	autofree char *parts = NULL;
 
 	if (region)
 		return describe_region(record, region);
+	if (json_object_get(record, "images"))
+		parts = describe_parts(record);
+	else
+		parts = alloc_printf("Screenshot of %lldx%lld px",
+				     number(record, "width"),
+				     number(record, "height"));
 	return alloc_printf(
-		"Screenshot of %lldx%lld px (desktop %lldx%lld, scale %.4g), "
-		"mouse pointer at %lld, %lld. x and y of the mouse tools are "
-		"pixels of this image.",
-		number(record, "width"), number(record, "height"),
+		"%s (number %lld, desktop %lldx%lld, scale %.4g), mouse "
+		"pointer at %lld, %lld. x and y of the mouse tools are pixels "
+		"of the full screenshot.%s",
+		parts, number(record, "number"),
 		number(record, "desktop_width"),
 		number(record, "desktop_height"),
 		json_number_value(json_object_get(record, "scale")),
-		number(cursor, "x"), number(cursor, "y"));
+		number(cursor, "x"), number(cursor, "y"), change);
 }
 
 /* The image, its description, and what else the record says. */
@@ -209,12 +274,14 @@ static json_t *add_picture(json_t *content, const struct op *op,
 			   const json_t *record, const struct buf *image)
 {
 	static const char *const described[] = {
-		"mime",		  "width", "height", "desktop_width",
-		"desktop_height", "scale", "cursor", "region"};
+		"mime",		  "width",	"height", "desktop_width",
+		"desktop_height", "scale",	"cursor", "region",
+		"number",	  "since_last", "images",
+	};
 	auto_json json_t *rest = json_copy((json_t *)(uintptr_t)record);
 	autofree char *text = describe_image(record);
 
-	add_image(content, image);
+	add_images(content, record, image);
 	add_text(content, text);
 	for (size_t i = 0; i < ARRAY_COUNT(described); i++)
 		json_object_del(rest, described[i]);
@@ -227,7 +294,9 @@ json_t *present_result(const struct op *op, const json_t *result,
 {
 	json_t *content = json_array();
 	json_t *r = new_result(content);
-	bool has_image = image && image->len > 0;
+	/* what changed may be nothing: no image then, but its description */
+	bool has_image =
+		image && (image->len > 0 || json_object_get(result, "images"));
 	auto_json json_t *untrusted = NULL;
 	json_t *structured;
 

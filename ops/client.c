@@ -73,6 +73,8 @@ static int send_hello(struct client *c, const struct client_opts *o,
 			json_array_append_new(vms, json_string(*v));
 		json_object_set_new(hello, "vms", vms);
 	}
+	if (o->high_tier)
+		json_object_set_new(hello, "high_tier", json_true());
 	buf_init(&frame, LIMIT_RPC_FRAME_LEN + 16);
 	rc = rpc_encode_json(&frame, RPC_HELLO, 0, hello, e);
 	if (rc == 0)

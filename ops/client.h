@@ -31,6 +31,7 @@ struct client_opts {
 	const char *name;	/* identity beside the uid: "cli", "stdio", … */
 	bool agent;		/* an agent asks: OP_AGENT rows only */
 	const char *const *vms; /* scope: only these VMs (NULL: all) */
+	bool high_tier;		/* screenshots as large as newer models take */
 	bool no_start;		/* do not start a service that is not there */
 };
 

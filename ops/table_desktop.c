@@ -6,6 +6,8 @@
 
 static const char *const buttons[] = {"left", "middle",	 "right",
 				      "back", "forward", NULL};
+static const char *const untils[] = {"stable", "change", "window", "process",
+				     NULL};
 static const char *const directions[] = {"up", "down", "left", "right", NULL};
 
 static const struct op_param shot_params[] = {
@@ -15,6 +17,13 @@ static const struct op_param shot_params[] = {
 	 .unit = "px",
 	 .help = "Only this part, at the desktop's full resolution: [x, y, "
 		 "width, height] in full-screenshot pixels"},
+	{.name = "since",
+	 .type = OP_INT,
+	 .flags = OP_MCP_ONLY,
+	 .max = LIMIT_GENERATION,
+	 .help = "Only what changed since the screenshot of this number (0: "
+		 "your last), as images with their places; all of it when "
+		 "that is no smaller"},
 	TABLE_END};
 
 static const struct op_param click_params[] = {
@@ -32,11 +41,11 @@ static const struct op_param click_params[] = {
 	 .def = "1",
 	 .help = "1 click, 2 double-click, 3 triple-click"},
 	TABLE_MODS,
-	TABLE_SHOT,
+	TABLE_AFTER,
 	TABLE_END};
 
 static const struct op_param move_params[] = {TABLE_VM, TABLE_XY(OP_REQUIRED),
-					      TABLE_SHOT, TABLE_END};
+					      TABLE_AFTER, TABLE_END};
 
 static const struct op_param drag_params[] = {
 	TABLE_VM,
@@ -54,7 +63,7 @@ static const struct op_param drag_params[] = {
 	 .def = "\"left\"",
 	 .help = "Which button"},
 	TABLE_MODS,
-	TABLE_SHOT,
+	TABLE_AFTER,
 	TABLE_END};
 
 static const struct op_param scroll_params[] = {
@@ -82,7 +91,7 @@ static const struct op_param scroll_params[] = {
 	 .unit = "px",
 	 .help = "Move the pointer here first"},
 	TABLE_MODS,
-	TABLE_SHOT,
+	TABLE_AFTER,
 	TABLE_END};
 
 static const struct op_param type_params[] = {
@@ -94,7 +103,7 @@ static const struct op_param type_params[] = {
 	 .max = LIMIT_TYPE_LEN,
 	 .help = "Text to type, in any script; a newline presses Return, a "
 		 "tab Tab"},
-	TABLE_SHOT,
+	TABLE_AFTER,
 	TABLE_END};
 
 static const struct op_param key_params[] = {
@@ -113,7 +122,7 @@ static const struct op_param key_params[] = {
 	 .max = 100,
 	 .def = "1",
 	 .help = "How often"},
-	TABLE_SHOT,
+	TABLE_AFTER,
 	TABLE_END};
 
 static const struct op_param wait_params[] = {
@@ -132,8 +141,34 @@ static const struct op_param wait_params[] = {
 	 .help = "Longest time to wait"},
 	{.name = "vm",
 	 .type = OP_VM,
-	 .help = "Without a job: wait until this VM is ready; or, with "
-		 "screenshot, wait for the time and then look at it"},
+	 .help = "Without a job: wait until this VM is ready, or for what "
+		 "until says; or, with screenshot alone, wait for the time "
+		 "and then look at it"},
+	{.name = "until",
+	 .type = OP_ENUM,
+	 .choices = untils,
+	 .help = "What to wait for on the VM: stable (nothing on its desktop "
+		 "has changed for settle_ms), change (something on it "
+		 "changes), window (one whose title holds match is open), "
+		 "process (a program named match runs)"},
+	{.name = "region",
+	 .type = OP_REGION,
+	 .unit = "px",
+	 .help = "For stable and change: only this part, [x, y, width, "
+		 "height] in full-screenshot pixels"},
+	{.name = "match",
+	 .type = OP_STRING,
+	 .min = 1,
+	 .max = 256,
+	 .help = "For window: a part of the title; for process: the "
+		 "program's name"},
+	{.name = "settle_ms",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 10000,
+	 .def = "150",
+	 .unit = "ms",
+	 .help = "For stable: how long nothing may change"},
 	TABLE_SHOT,
 	TABLE_END};
 
@@ -147,7 +182,8 @@ const struct op table_desktop[] = {
 	 .description =
 		 "Returns the desktop as an image with the mouse pointer "
 		 "drawn. Coordinates of all mouse tools are pixels of this "
-		 "full image, whatever region was asked for.",
+		 "full image, whatever region was asked for. Says what changed "
+		 "since your last one.",
 	 .brief = "{width}x{height} pixels",
 	 .params = shot_params},
 	{.name = "vm_click",
@@ -206,10 +242,12 @@ const struct op table_desktop[] = {
 	 .kind = OP_CALL,
 	 .flags = OP_READS | OP_AGENT | OP_PERSON,
 	 .result = OP_RESULT_IMAGE,
-	 .summary = "Wait for a job, for a VM, or for a time",
+	 .summary = "Wait for a job, for a VM, for its desktop, or for a time",
 	 .description =
 		 "Waits for a call that went on in the background and returns "
-		 "its result; or until a VM is ready; or just waits.",
+		 "its result; or until a VM is ready; or until its desktop is "
+		 "stable or changes, a window opens or a program runs; or "
+		 "just waits.",
 	 .params = wait_params,
 	 .guest_text = "stdout,stderr,warnings"},
 	TABLE_END,

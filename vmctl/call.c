@@ -215,6 +215,11 @@ bool call_from_agent(const struct call *c)
 	return c->conn->agent;
 }
 
+bool call_high_tier(const struct call *c)
+{
+	return c->conn->high_tier;
+}
+
 const char *const *call_scope(const struct call *c)
 {
 	return (const char *const *)c->conn->vms;

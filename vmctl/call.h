@@ -34,6 +34,8 @@ struct service *call_service(struct call *c);
 const struct op *call_op(const struct call *c);
 const char *call_client(const struct call *c); /* "uid:name", for the audit */
 bool call_from_agent(const struct call *c);
+/* Its screenshots may be as large as newer models take. */
+bool call_high_tier(const struct call *c);
 /* The VMs its client is confined to, then NULL; or NULL: to none. */
 const char *const *call_scope(const struct call *c);
 bool call_may_use_vm(const struct call *c, const char *vm);

@@ -236,6 +236,7 @@ static int take_hello(struct conn *c, const struct rpc_frame *f, struct err *e)
 			       (long long)version);
 	if (json_opt_str(hello, "client", &name, e) != 0 ||
 	    json_opt_bool(hello, "agent", &c->agent, e) != 0 ||
+	    json_opt_bool(hello, "high_tier", &c->high_tier, e) != 0 ||
 	    validate_client_name(name, e) != 0 ||
 	    take_scope(c, json_object_get(hello, "vms"), e) != 0 ||
 	    check_room(c, e) != 0)

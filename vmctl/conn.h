@@ -80,6 +80,7 @@ struct conn {
 	bool greeted;
 	char *identity; /* "uid:name" */
 	bool agent;
+	bool high_tier; /* of its screenshots */
 	char **vms; /* NULL-terminated scope, or NULL: all */
 	uid_t uid;
 	/* under lock */

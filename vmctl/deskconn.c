@@ -36,11 +36,13 @@ enum {
 struct seen {
 	char *client;
 	struct coords_size size;
-	uint64_t at; /* counted, to find the oldest */
+	uint64_t generation; /* of the last full screenshot */
+	uint64_t at;	     /* counted, to find the oldest */
 };
 
 struct deskconn {
 	struct desktop *desktop; /* NULL: not connected */
+	struct desktop_memory *memory;
 	bool dirty; /* a connection broke while it may have held keys */
 	int64_t used_at_ms;
 	struct seen seen[SEEN_COUNT];
@@ -54,6 +56,7 @@ static void drop(void *state)
 	if (!k)
 		return;
 	desktop_free(k->desktop);
+	desktop_memory_free(k->memory);
 	for (unsigned i = 0; i < SEEN_COUNT; i++)
 		free(k->seen[i].client);
 	free(k);
@@ -81,7 +84,8 @@ static int not_up(const struct deskconn_visit *v, struct err *e)
 
 static int open_desktop(struct deskconn_visit *v, struct err *e)
 {
-	struct desktop_config config = {.display = X_DISPLAY};
+	struct desktop_config config = {.display = X_DISPLAY,
+					.memory = v->conn->memory};
 	struct guest *g;
 	struct buf xauth;
 	int rc = -1;
@@ -165,7 +169,9 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 		.call = c,
 		.turn = {.deadline = deadline_min(call_deadline(c),
 						  deadline_in_ms(TURN_MS)),
-			 .cancel_fd = call_cancel_fd(c)}};
+			 .cancel_fd = call_cancel_fd(c),
+			 .tier = call_high_tier(c) ? COORDS_HIGH
+						   : COORDS_STANDARD}};
 	struct machine_desktop *slot;
 	const struct seen *s;
 	struct err local = {0};
@@ -178,7 +184,10 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 	if (!slot)
 		return -1;
 	if (!slot->state) {
-		slot->state = ALLOC_NEW(struct deskconn);
+		struct deskconn *k = ALLOC_NEW(struct deskconn);
+
+		k->memory = desktop_memory_new();
+		slot->state = k;
 		slot->drop = drop;
 	}
 	v.conn = slot->state;
@@ -188,8 +197,10 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 	}
 	v.desktop = v.conn->desktop;
 	s = find_seen(v.conn, call_client(c));
-	if (s)
+	if (s) {
 		v.turn.seen = s->size;
+		v.turn.seen_generation = s->generation;
+	}
 	*ret = v;
 	return 0;
 }
@@ -208,7 +219,8 @@ int deskconn_leave(struct deskconn_visit *v, int rc, bool was_input)
 	return rc;
 }
 
-void deskconn_saw(struct deskconn_visit *v, struct coords_size size)
+void deskconn_saw(struct deskconn_visit *v, struct coords_size size,
+		  uint64_t generation)
 {
 	struct deskconn *k = v->conn;
 	struct seen *s = find_seen(k, call_client(v->call));
@@ -226,8 +238,10 @@ void deskconn_saw(struct deskconn_visit *v, struct coords_size size)
 	}
 	if (!s->client || strcmp(s->client, call_client(v->call)) != 0) {
 		free(s->client);
-		s->client = alloc_str(call_client(v->call));
+		*s = (struct seen){.client = alloc_str(call_client(v->call))};
 	}
 	s->size = size;
+	if (generation)
+		s->generation = generation;
 	s->at = ++k->clock;
 }

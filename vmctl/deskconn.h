@@ -4,7 +4,7 @@
  *
  * Shapes:  deskconn_enter() … deskconn_leave() bracket what is done; the lock
  *          in between orders input. The connection stays open after.
- *          Per client it is remembered at which size it last saw the desktop.
+ *          Per client it is remembered which state of the desktop it last saw.
  * Errors:  ERR_STATE "the desktop of NAME is not up yet …", "NAME has no
  *          desktop …"; those of machines.h, guest.h and desktop.h.
  * Threads: any; the machine's desktop lock is held in between.
@@ -32,7 +32,9 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 /* rc is how the work on the desktop went: a connection that broke is closed
  * (after input, what it held is released by the next). Returns rc. */
 int deskconn_leave(struct deskconn_visit *v, int rc, bool was_input);
-/* The client has now seen the desktop at this size. */
-void deskconn_saw(struct deskconn_visit *v, struct coords_size size);
+/* The client has now seen the desktop at this size; and this state of all of
+ * it, unless generation is 0. */
+void deskconn_saw(struct deskconn_visit *v, struct coords_size size,
+		  uint64_t generation);
 
 #endif

@@ -21,24 +21,45 @@ static json_t *pair(const char *a_name, int64_t a, const char *b_name,
 			 (json_int_t)b);
 }
 
-/* Encode, send, and describe in result. Not under the desktop's lock. */
-static int send_shot(struct call *c, struct desktop_shot *shot, json_t *result,
-		     struct err *e)
+static json_t *box_json(const struct coords_rect *r)
+{
+	return json_pack("[i, i, i, i]", (int)r->x, (int)r->y, (int)r->width_px,
+			 (int)r->height_px);
+}
+
+/* "none", or where. */
+static json_t *boxes_json(const struct desktop_boxes *b)
+{
+	json_t *array;
+
+	if (b->count == 0)
+		return json_string("none");
+	array = json_array();
+	for (unsigned i = 0; i < b->count; i++)
+		json_array_append_new(array, box_json(&b->at[i]));
+	return array;
+}
+
+/* In result, what the images show. */
+static void describe(const struct desktop_shot *shot,
+		     const struct desktop_image *images, unsigned count,
+		     json_t *result)
 {
 	struct desktop_shot_info i = desktop_shot_info(shot);
-	struct buf png;
-	int rc;
+	json_t *parts = json_array();
 
-	buf_init(&png, LIMIT_IMAGE_LEN);
-	rc = desktop_shot_png(shot, &png, e);
-	if (rc == 0)
-		rc = call_write(c, RPC_IMAGE, png.data, png.len, e);
-	if (rc == 0)
-		rc = call_write(c, RPC_IMAGE, NULL, 0, e);
-	buf_finish(&png);
-	if (rc != 0)
-		return -1;
-	json_object_set_new(result, "mime", json_string("image/png"));
+	for (unsigned k = 0; i.partly && k < count; k++)
+		json_array_append_new(parts,
+				      json_pack("{s:s, s:o, s:I}", "mime",
+						images[k].mime, "box",
+						box_json(&images[k].box), "len",
+						(json_int_t)images[k].len));
+	if (i.partly)
+		json_object_set(result, "images", parts);
+	else
+		json_object_set_new(result, "mime",
+				    json_string(images[0].mime));
+	json_decref(parts);
 	json_object_set_new(result, "width", json_integer(i.image.width_px));
 	json_object_set_new(result, "height", json_integer(i.image.height_px));
 	json_object_set_new(result, "desktop_width",
@@ -48,26 +69,50 @@ static int send_shot(struct call *c, struct desktop_shot *shot, json_t *result,
 	json_object_set_new(result, "scale", json_real(i.scale));
 	json_object_set_new(result, "cursor",
 			    pair("x", i.pointer.x, "y", i.pointer.y));
+	json_object_set_new(result, "number",
+			    json_integer((json_int_t)i.generation));
+	if (i.compared)
+		json_object_set_new(result, "since_last",
+				    boxes_json(&i.changed));
+}
+
+/* Encode, send, and describe in result. Not under the desktop's lock. */
+static int send_shot(struct call *c, struct desktop_shot *shot, json_t *result,
+		     struct err *e)
+{
+	struct desktop_image images[DESKTOP_BOXES_COUNT];
+	unsigned count;
+
+	if (desktop_shot_encode(shot, e) != 0)
+		return -1;
+	count = desktop_shot_images(shot, images);
+	for (unsigned i = 0; i < count; i++) {
+		if (call_write(c, RPC_IMAGE, images[i].bytes, images[i].len,
+			       e) != 0)
+			return -1;
+	}
+	if (call_write(c, RPC_IMAGE, NULL, 0, e) != 0)
+		return -1;
+	describe(shot, images, count, result);
 	return 0;
 }
 
-static int capture(struct deskconn_visit *v, const struct coords_region *region,
-		   bool settled, struct desktop_shot **ret, struct err *e)
+static int capture(struct deskconn_visit *v, const struct desktop_want *want,
+		   struct desktop_shot **ret, struct err *e)
 {
-	int rc =
-		settled ? desktop_capture_settled(v->desktop, &v->turn, ret, e)
-			: desktop_capture(v->desktop, &v->turn, region, ret, e);
+	struct desktop_shot_info i;
 
-	if (rc == 0)
-		deskconn_saw(v, desktop_shot_info(*ret).desktop);
-	return rc;
+	if (desktop_capture(v->desktop, &v->turn, want, ret, e) != 0)
+		return -1;
+	i = desktop_shot_info(*ret);
+	deskconn_saw(v, i.desktop, want->region ? 0 : i.generation);
+	return 0;
 }
 
 /* Looking changes nothing, so when the connection turns out to be gone it is
  * made anew, once, and the look repeated. */
-static int look(struct call *c, const char *vm,
-		const struct coords_region *region, struct desktop_shot **ret,
-		struct err *e)
+static int look(struct call *c, const char *vm, const struct desktop_want *want,
+		struct desktop_shot **ret, struct err *e)
 {
 	for (int i = 0;; i++) {
 		struct deskconn_visit v;
@@ -76,7 +121,7 @@ static int look(struct call *c, const char *vm,
 
 		if (deskconn_enter(c, vm, &v, e) != 0)
 			return -1;
-		rc = capture(&v, region, false, ret, e);
+		rc = capture(&v, want, ret, e);
 		lost = rc != 0 && desktop_broken(v.desktop) && e &&
 		       e->code == ERR_UNAVAILABLE;
 		deskconn_leave(&v, rc, false);
@@ -90,7 +135,7 @@ int ops_desktop_screenshot(struct call *c, const char *vm, json_t *result,
 {
 	auto_desktop_shot struct desktop_shot *shot = NULL;
 
-	if (look(c, vm, NULL, &shot, e) != 0)
+	if (look(c, vm, &(struct desktop_want){0}, &shot, e) != 0)
 		return -1;
 	return send_shot(c, shot, result, e);
 }
@@ -111,14 +156,22 @@ int op_vm_screenshot(struct call *c, const json_t *args, json_t **ret_result,
 	auto_desktop_shot struct desktop_shot *shot = NULL;
 	auto_json json_t *result = json_object();
 	json_t *r = json_object_get(args, "region");
+	json_t *since = json_object_get(args, "since");
 	struct coords_region region = {number_at(r, 0), number_at(r, 1),
 				       number_at(r, 2), number_at(r, 3)};
-	bool whole = !json_is_array(r);
+	struct desktop_want want = {
+		.region = json_is_array(r) ? &region : NULL,
+		.partly = json_is_integer(since),
+		.since = (uint64_t)json_integer_value(since),
+	};
 
-	if (look(c, vm_of(args), whole ? NULL : &region, &shot, e) != 0 ||
+	if (want.region && want.partly)
+		return err_set(e, ERR_INVALID,
+			       "region and since do not go together");
+	if (look(c, vm_of(args), &want, &shot, e) != 0 ||
 	    send_shot(c, shot, result, e) != 0)
 		return -1;
-	if (!whole)
+	if (want.region)
 		json_object_set(result, "region", r);
 	*ret_result = TAKE_PTR(result);
 	return 0;
@@ -130,11 +183,60 @@ int op_vm_screenshot(struct call *c, const json_t *args, json_t **ret_result,
 typedef int action_fn(struct deskconn_visit *v, const json_t *args, void *ctx,
 		      struct err *e);
 
-/* Lock, act, look if asked, unlock, send. */
+struct after {
+	struct desktop_rule rule;
+	struct desktop_outcome outcome;
+	bool wants_shot;
+	struct desktop_shot *shot;
+};
+
+static unsigned number_of(const json_t *args, const char *key)
+{
+	return (unsigned)json_integer_value(json_object_get(args, key));
+}
+
+/* The action, and what comes of it. */
+static int act_and_look(struct deskconn_visit *v, const json_t *args,
+			action_fn *act, void *ctx, struct after *after,
+			struct err *e)
+{
+	bool settles = after->rule.quiet_ms > 0;
+
+	if ((settles &&
+	     desktop_observe(v->desktop, &v->turn, &after->rule, e) != 0) ||
+	    act(v, args, ctx, e) != 0)
+		return -1;
+	if ((!settles || desktop_settle(v->desktop, &v->turn, &after->rule,
+					&after->outcome, e) == 0) &&
+	    (!after->wants_shot ||
+	     capture(v, &(struct desktop_want){0}, &after->shot, e) == 0))
+		return 0;
+	err_wrap(e, "done, but looking at it failed");
+	return -1;
+}
+
+static void describe_outcome(const struct after *after, json_t *result)
+{
+	const struct desktop_outcome *o = &after->outcome;
+
+	json_object_set_new(result, "done", json_true());
+	if (after->rule.quiet_ms == 0)
+		return;
+	json_object_set_new(result, "stable", json_boolean(o->settled));
+	json_object_set_new(result, "changed", boxes_json(&o->changed));
+	if (o->moving.count > 0)
+		json_object_set_new(result, "moving", boxes_json(&o->moving));
+}
+
+/* Lock, act, settle, look if asked, unlock, send. */
 static int run_input(struct call *c, const json_t *args, action_fn *act,
 		     void *ctx, json_t **ret_result, struct err *e)
 {
-	bool wants_shot = json_is_true(json_object_get(args, "screenshot"));
+	struct after after = {
+		.rule = {.quiet_ms = number_of(args, "settle_ms"),
+			 .cap_ms = number_of(args, "settle_cap_ms")},
+		.wants_shot =
+			json_is_true(json_object_get(args, "screenshot"))};
 	auto_desktop_shot struct desktop_shot *shot = NULL;
 	auto_json json_t *result = json_object();
 	struct deskconn_visit v;
@@ -142,15 +244,11 @@ static int run_input(struct call *c, const json_t *args, action_fn *act,
 
 	if (deskconn_enter(c, vm_of(args), &v, e) != 0)
 		return -1;
-	rc = act(&v, args, ctx, e);
-	if (rc == 0 && wants_shot) {
-		rc = capture(&v, NULL, true, &shot, e);
-		if (rc != 0)
-			err_wrap(e, "done, but the screenshot failed");
-	}
+	rc = act_and_look(&v, args, act, ctx, &after, e);
+	shot = after.shot;
 	if (deskconn_leave(&v, rc, true) != 0)
 		return -1;
-	json_object_set_new(result, "done", json_true());
+	describe_outcome(&after, result);
 	if (shot && send_shot(c, shot, result, e) != 0)
 		return -1;
 	*ret_result = TAKE_PTR(result);

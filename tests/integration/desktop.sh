@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 export LC_ALL=C.UTF-8
 tools=build/release/tools
 asan=build/asan/tools
-make -s "$tools"/{desktop_drive,xlog,xstate}
+make -s "$tools"/{desktop_drive,mirror_drive,xlog,xstate}
 make -s MODE=asan "$asan"/{desktop_drive,xhostile}
 
 tmp=$(mktemp -d /tmp/boxery-desktop.XXXXXX)
@@ -38,7 +38,7 @@ await() {
 
 # ---- an X server, programs on it, and a driver -------------------------------------
 
-start_x() { # WIDTHxHEIGHT
+start_x() { # WIDTHxHEIGHT XVNC-ARGUMENTS…
 	local n
 	for ((n = 57; n < 100; n++)); do
 		[ -e "/tmp/.X$n-lock" ] || [ -e "/tmp/.X11-unix/X$n" ] || break
@@ -50,7 +50,7 @@ start_x() { # WIDTHxHEIGHT
 		2> /dev/null
 	Xvnc ":$n" -auth "$XAUTHORITY" -geometry "$1" -depth 24 -nolisten tcp \
 		-rfbport -1 -rfbunixpath "$tmp/rfb" -SecurityTypes None \
-		> "$tmp/xvnc.log" 2>&1 &
+		"${@:2}" > "$tmp/xvnc.log" 2>&1 &
 	xvnc=$!
 	pids+=("$xvnc")
 	await "$tools/xstate" || {
@@ -152,6 +152,154 @@ screenshots() {
 		fail "settled is not the last picture: $differ from $x0 $y0"
 	fi
 	nothing_held
+	stop_driver
+	stop "$xvnc"
+}
+
+# One part of the root window, again and again, in the background.
+start_blinking() { # X Y WIDTH HEIGHT MS COUNT
+	"$tools/xstate" blink "$@" > "$tmp/blink" &
+	blinker=$!
+	pids+=("$blinker")
+	await grep -q blinking "$tmp/blink"
+}
+
+# What a client learns of changes, and what it is sent.
+changes() {
+	local number differ
+	start_x 1920x1080
+	start_driver
+	"$tools/xstate" blink 0 0 1920 1080 1 1 > /dev/null
+	drive move 1450 810
+	drive shot "$tmp/shot.png"
+	[[ $answer != *changed* ]] || fail "changed since no shot: $answer"
+	[[ $answer =~ number\ ([0-9]+) ]]
+	number=${BASH_REMATCH[1]}
+	drive seen
+	# the same again, and encoded once
+	cp "$tmp/shot.png" "$tmp/first.png"
+	drive shot "$tmp/shot.png"
+	[[ $answer == *"number $number changed none"* ]] || fail "same: $answer"
+	cmp -s "$tmp/shot.png" "$tmp/first.png" || fail "another image"
+	# drawn over with the same: no change
+	"$tools/xstate" blink 0 0 1920 1080 1 1 > /dev/null
+	drive shot "$tmp/shot.png"
+	[[ $answer == *"number $number changed none"* ]] || fail "drawn: $answer"
+	# the pointer is part of the picture, but no change of the desktop
+	drive move 700 500
+	drive shot "$tmp/shot.png"
+	[[ $answer == *"number $number changed none"* ]] || fail "moved: $answer"
+	! cmp -s "$tmp/shot.png" "$tmp/first.png" || fail "no pointer"
+	# tiles of 16 px, 1920 of which are 1456 in the screenshot
+	"$tools/xstate" blink 160 320 10 10 1 2 > /dev/null
+	drive shot "$tmp/shot.png"
+	[[ $answer == *"changed 121,242,13,13 "* ]] || fail "one tile: $answer"
+	drive since "$tmp/part.png" "$number"
+	[[ $answer == *"image/png "*" at 121,242 "* ]] || fail "since: $answer"
+	# what was cut out is what the full one shows there
+	convert "$tmp/shot.png" -crop 13x13+121+242 +repage "$tmp/cut.png"
+	differ=$(compare -metric AE "$tmp/cut.png" "$tmp/part.png.0" null: 2>&1 ||
+		true)
+	[ "$differ" = 0 ] || fail "the part differs: $differ"
+	drive since "$tmp/none.png" 0
+	[[ $answer == *"changed 121,242,13,13 "* ]] || fail "since 0: $answer"
+	drive seen
+	drive since "$tmp/none.png" 0
+	[[ $answer == *"changed none"* && $answer != *image/* ]] ||
+		fail "nothing since: $answer"
+	# all of it when that is no smaller, or the number is unknown
+	"$tools/xstate" noise 3 1 > /dev/null
+	drive since "$tmp/all.png" 0
+	[[ $answer == *"image/"*" bytes ok"* ]] || fail "all: $answer"
+	drive since "$tmp/all.png" 7
+	[[ $answer == *"image/"*" bytes ok"* ]] || fail "unknown: $answer"
+	# nobody looks for a while: then all of it comes again
+	drive seen
+	drive rest
+	drive shot "$tmp/shot.png"
+	[[ $answer == *"changed 0,0,1456,819 "* ]] || fail "rest: $answer"
+	stop_driver
+	stop "$xvnc"
+}
+
+# Returns when what the action did is done.
+settling() {
+	start_x 1920x1080
+	start_log
+	start_driver
+	drive shot "$tmp/shot.png"
+	drive after 150 3000 move 100 100
+	[[ $answer == "settled changed none moving none ok "* ]] ||
+		fail "nothing: $answer"
+	took_between 150 400 "nothing"
+	# a late effect is waited for and said
+	(sleep 0.1; "$tools/xstate" blink 160 320 10 10 60 4) > /dev/null &
+	drive after 150 3000 move 110 100
+	[[ $answer == "settled changed 121,242,13,13 moving none ok "* ]] ||
+		fail "late: $answer"
+	took_between 380 900 "late"
+	# the cap
+	drive shot "$tmp/shot.png"
+	(sleep 0.05; "$tools/xstate" blink 160 320 10 10 20 60) > /dev/null &
+	drive after 150 500 move 100 100
+	[[ $answer == "unsettled changed 121,242,13,13 "* ]] ||
+		fail "cap: $answer"
+	took_between 480 900 "cap"
+	wait $!
+	# what moved before the action does not count
+	start_blinking 800 400 200 150 30 400
+	drive shot "$tmp/shot.png"
+	drive after 150 3000 move 120 100
+	[[ $answer == "settled changed none moving "* ]] || fail "film: $answer"
+	took_between 150 800 "film"
+	(sleep 0.4; "$tools/xstate" blink 160 320 10 10 60 2) > /dev/null &
+	drive after 150 3000 move 130 100
+	[[ $answer == "settled changed 121,242,13,13 moving "* ]] ||
+		fail "beside a film: $answer"
+	stop "$blinker"
+	# a cursor that blinks does not keep anything from settling
+	start_blinking 300 300 2 14 530 20
+	sleep 0.6
+	drive after 150 3000 move 100 100
+	[[ $answer == settled* ]] || fail "cursor: $answer"
+	took_between 150 800 "cursor"
+	stop "$blinker"
+	stop_driver
+	stop "$log"
+	stop "$xvnc"
+}
+took_between() { # MS MS WHAT
+	local ms
+	[[ $answer =~ ok\ ([0-9]+)\ ms ]] || return 0
+	ms=${BASH_REMATCH[1]}
+	if [ "$ms" -lt "$1" ] || [ "$ms" -gt "$2" ]; then
+		fail "$3 took $ms ms, not $1 to $2"
+	fi
+}
+
+# The mirror beside the screen, whatever is drawn.
+mirror() {
+	local seed sock
+	start_x 1280x720
+	sock=/tmp/.X11-unix/X$display
+	for seed in 1 2 3 4; do
+		"$tools/mirror_drive" "$sock" "$XAUTHORITY" "$display" 			random "$seed" 2500 | tee "$tmp/random" | tail -n 1
+		grep -q ', 0 differ$' "$tmp/random" ||
+			fail "seed $seed: $(head -n 3 "$tmp/random")"
+	done
+	stop "$xvnc"
+	# a server that does not tell what is drawn
+	start_x 1280x720 -extension DAMAGE
+	"$tools/mirror_drive" "/tmp/.X11-unix/X$display" "$XAUTHORITY" \
+		"$display" random 5 400 | tee "$tmp/random" | tail -n 1
+	grep -q ', 0 differ$' "$tmp/random" || fail "no DAMAGE"
+	start_driver
+	drive shot "$tmp/shot.png"
+	drive seen
+	drive shot "$tmp/shot.png"
+	[[ $answer == *"changed none"* ]] || fail "no DAMAGE, same: $answer"
+	drive after 150 3000 move 100 100
+	[[ $answer == "settled changed none "* ]] || fail "no DAMAGE: $answer"
 	stop_driver
 	stop "$xvnc"
 }
@@ -495,7 +643,8 @@ hostile() { # LIE N
 		2> "$x.err" &
 	server=$!
 	await test -S "$x" || fail "xhostile does not start: $(cat "$x.err")"
-	out=$(printf '%s\n' "shot $x.png" "settled $x.png" "click 5 5 1 1 ctrl" \
+	out=$(printf '%s\n' "shot $x.png" "after 50 300 click 5 5 1 1 ctrl" \
+		"settled $x.png" rest "shot $x.png" \
 		"type $tmp/hostile.text" "key 1 ctrl+c" |
 		timeout 60 "$asan/desktop_drive" "$x" "$XAUTHORITY" 57 400 \
 			2>&1) || rc=$?
@@ -518,14 +667,15 @@ hostile_servers() {
 	xauth -q add ":57" . 00112233445566778899aabbccddeeff 2> /dev/null
 	printf 'aé中😀b' > "$tmp/hostile.text"
 	{
-		for n in 0 1 4 7 8 9 20 {39..64}; do
+		# to the start, a shot, an action and what comes of it
+		for n in 0 1 4 7 8 9 20 {39..70}; do
 			for lie in close huge wrap more less error ahead \
 				behind twice; do
 				echo "$lie $n"
 			done
 		done
 		# these take the whole of their time
-		for n in 0 5 41 43 46 50; do
+		for n in 0 5 42 43 44 45 48 56 66; do
 			for lie in stall half drip events messages damage \
 				generic errors junk; do
 				echo "$lie $n"
@@ -542,7 +692,7 @@ hostile_servers() {
 }
 
 # each part starts a server of its own; `desktop.sh PART…` runs only those
-parts=(screenshots resizing mouse typing keys over_ssh hostile_servers)
+parts=(screenshots changes settling mirror resizing mouse typing keys over_ssh hostile_servers)
 mouse() {
 	click_grid 1024 768 1024 768
 	click_grid 1920 1080 1456 819

@@ -45,6 +45,7 @@ only 'libssh' 'vmctl/(guest|guest_[a-z]+)'
 only 'libvirt' 'vmctl/backend_libvirt[a-z_]*'
 only 'xcb' 'desktop/x11[a-z_]*'
 only 'png' 'desktop/png'
+only 'turbojpeg' 'desktop/jpeg'
 only 'sqlite3' 'base/db'
 only 'openssl' 'base/(crypto|secret)'
 

@@ -6,11 +6,16 @@
  * SOCKET may be ssh:PATH: then it and XAUTHORITY are those of the guest that
  * the environment names (guest_tool.h).
  *
- *   shot FILE [X Y WIDTH HEIGHT]      settled FILE
+ *   shot FILE [X Y WIDTH HEIGHT]      settled FILE (once nothing changes)
+ *   since FILE GENERATION             what changed: FILE.0, FILE.1, …
  *   click X Y BUTTON COUNT MODS       (X - : where the pointer is; MODS - :
- * none) move X Y                          drag BUTTON MODS X Y X Y … type FILE
- * key REPEAT CHORDS… release                           seen (places mean the
- * last shot's size)
+ *                                     none)
+ *   move X Y                          drag BUTTON MODS X Y X Y …
+ *   type FILE                         key REPEAT CHORDS…
+ *   release                           rest
+ *   seen                              what follows is of one who saw the last
+ *                                     shot
+ *   after QUIET_MS CAP_MS COMMAND…    the command, and what comes of it
  *
  * Each is answered by one line: "ok …" or "error CODE: MESSAGE", and the
  * milliseconds it took. The last line is the most memory it had.
@@ -30,7 +35,9 @@
 
 struct drive {
 	struct desktop *d;
+	struct desktop_memory *memory;
 	struct coords_size last, seen;
+	uint64_t last_generation, seen_generation;
 	int64_t timeout_ms;
 };
 
@@ -38,7 +45,8 @@ static struct turn turn_of(const struct drive *v)
 {
 	return (struct turn){.deadline = deadline_in_ms(v->timeout_ms),
 			     .cancel_fd = -1,
-			     .seen = v->seen};
+			     .seen = v->seen,
+			     .seen_generation = v->seen_generation};
 }
 
 static int64_t number(const char *s)
@@ -46,43 +54,99 @@ static int64_t number(const char *s)
 	return strtoll(s, NULL, 10);
 }
 
-static int write_png(struct drive *v, struct desktop_shot *s, const char *file,
-		     struct err *e)
+static void print_boxes(const char *what, const struct desktop_boxes *b)
+{
+	printf("%s", what);
+	if (b->count == 0)
+		printf(" none");
+	for (unsigned i = 0; i < b->count; i++)
+		printf(" %u,%u,%u,%u", b->at[i].x, b->at[i].y,
+		       b->at[i].width_px, b->at[i].height_px);
+	printf(" ");
+}
+
+static void print_info(struct drive *v, const struct desktop_shot_info *i)
+{
+	printf("image %ux%u desktop %ux%u pointer %d,%d scale %.4f "
+	       "number %" PRIu64 " ",
+	       i->image.width_px, i->image.height_px, i->desktop.width_px,
+	       i->desktop.height_px, i->pointer.x, i->pointer.y, i->scale,
+	       i->generation);
+	if (i->compared)
+		print_boxes("changed", &i->changed);
+	v->last = i->desktop;
+	v->last_generation = i->generation;
+}
+
+static int write_images(struct drive *v, struct desktop_shot *s,
+			const char *file, struct err *e)
 {
 	struct desktop_shot_info i = desktop_shot_info(s);
-	struct buf png;
+	struct desktop_image images[DESKTOP_BOXES_COUNT];
 	int64_t at_ms = deadline_now_ms();
-	int rc;
+	unsigned count;
+	int rc = 0;
 
-	buf_init(&png, 64 * 1024 * 1024);
-	rc = desktop_shot_png(s, &png, e);
-	if (rc == 0) {
-		printf("image %ux%u desktop %ux%u pointer %d,%d scale %.4f "
-		       "png %zu encode %" PRId64 " ms ",
-		       i.image.width_px, i.image.height_px, i.desktop.width_px,
-		       i.desktop.height_px, i.pointer.x, i.pointer.y, i.scale,
-		       png.len, deadline_now_ms() - at_ms);
-		rc = path_write_file(file, png.data, png.len, 0644, e);
-		v->last = i.desktop;
+	if (desktop_shot_encode(s, e) != 0)
+		return -1;
+	print_info(v, &i);
+	printf("encode %" PRId64 " ms ", deadline_now_ms() - at_ms);
+	count = desktop_shot_images(s, images);
+	for (unsigned k = 0; k < count && rc == 0; k++) {
+		autofree char *name =
+			i.partly ? alloc_printf("%s.%u", file, k) : NULL;
+
+		printf("%s %zu bytes ", images[k].mime, images[k].len);
+		if (i.partly)
+			printf("at %u,%u ", images[k].box.x, images[k].box.y);
+		rc = path_write_file(name ? name : file, images[k].bytes,
+				     images[k].len, 0644, e);
 	}
-	buf_finish(&png);
 	return rc;
 }
 
 static int do_shot(struct drive *v, int argc, char *argv[], struct err *e)
 {
 	auto_desktop_shot struct desktop_shot *s = NULL;
+	struct desktop_want want = {0};
 	struct turn t = turn_of(v);
-	struct coords_region r = {0};
-	int rc;
+	struct coords_region r;
 
-	if (argc == 6)
+	if (argc == 6) {
 		r = (struct coords_region){number(argv[2]), number(argv[3]),
 					   number(argv[4]), number(argv[5])};
-	rc = strcmp(argv[0], "settled") == 0
-		     ? desktop_capture_settled(v->d, &t, &s, e)
-		     : desktop_capture(v->d, &t, argc == 6 ? &r : NULL, &s, e);
-	return rc == 0 ? write_png(v, s, argv[1], e) : -1;
+		want.region = &r;
+	}
+	if (strcmp(argv[0], "since") == 0 && argc == 3) {
+		want.partly = true;
+		want.since = (uint64_t)number(argv[2]);
+	}
+	if (desktop_capture(v->d, &t, &want, &s, e) != 0)
+		return -1;
+	return write_images(v, s, argv[1], e);
+}
+
+static int do_settled(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	const struct desktop_rule rule = {150, 3000};
+	struct desktop_outcome o;
+	struct turn t = turn_of(v);
+
+	if (desktop_settle(v->d, &t, &rule, &o, e) != 0)
+		return -1;
+	printf("%s ", o.settled ? "settled" : "unsettled");
+	return do_shot(v, argc, argv, e);
+}
+
+static int do_rest(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct turn t = turn_of(v);
+
+	(void)argc;
+	(void)argv;
+	(void)e;
+	desktop_rest(v->d, &t);
+	return 0;
 }
 
 static const char *mods(const char *word)
@@ -169,20 +233,51 @@ static int do_seen(struct drive *v, int argc, char *argv[], struct err *e)
 	(void)argv;
 	(void)e;
 	v->seen = v->last;
+	v->seen_generation = v->last_generation;
 	return 0;
 }
+
+static int do_after(struct drive *v, int argc, char *argv[], struct err *e);
 
 static const struct command {
 	const char *name;
 	int min_argc;
 	int (*run)(struct drive *v, int argc, char *argv[], struct err *e);
 } commands[] = {
-	{"shot", 2, do_shot},	{"settled", 2, do_shot},
-	{"click", 6, do_click}, {"move", 3, do_move},
-	{"drag", 7, do_drag},	{"type", 2, do_type},
-	{"key", 3, do_key},	{"release", 1, do_release},
-	{"seen", 1, do_seen},
+	{"shot", 2, do_shot},  {"settled", 2, do_settled},
+	{"since", 3, do_shot}, {"click", 6, do_click},
+	{"move", 3, do_move},  {"drag", 7, do_drag},
+	{"type", 2, do_type},  {"key", 3, do_key},
+	{"rest", 1, do_rest},  {"release", 1, do_release},
+	{"seen", 1, do_seen},  {"after", 4, do_after},
 };
+
+static int run_command(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	for (size_t i = 0; argc > 0 && i < ARRAY_COUNT(commands); i++) {
+		if (strcmp(argv[0], commands[i].name) == 0 &&
+		    argc >= commands[i].min_argc)
+			return commands[i].run(v, argc, argv, e);
+	}
+	return err_set(e, ERR_INVALID, "no such command");
+}
+
+static int do_after(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	const struct desktop_rule rule = {(unsigned)number(argv[1]),
+					  (unsigned)number(argv[2])};
+	struct desktop_outcome o;
+	struct turn t = turn_of(v);
+
+	if (desktop_observe(v->d, &t, &rule, e) != 0 ||
+	    run_command(v, argc - 3, argv + 3, e) != 0 ||
+	    desktop_settle(v->d, &t, &rule, &o, e) != 0)
+		return -1;
+	printf("%s ", o.settled ? "settled" : "unsettled");
+	print_boxes("changed", &o.changed);
+	print_boxes("moving", &o.moving);
+	return 0;
+}
 
 static void run_line(struct drive *v, char *line)
 {
@@ -199,12 +294,7 @@ static void run_line(struct drive *v, char *line)
 		if (*word)
 			argv[argc++] = word;
 	}
-	rc = err_set(&e, ERR_INVALID, "no such command");
-	for (size_t i = 0; argc > 0 && i < ARRAY_COUNT(commands); i++) {
-		if (strcmp(argv[0], commands[i].name) == 0 &&
-		    argc >= commands[i].min_argc)
-			rc = commands[i].run(v, argc, argv, &e);
-	}
+	rc = run_command(v, argc, argv, &e);
 	if (rc == 0 && e.code == ERR_NONE)
 		printf("ok %" PRId64 " ms\n", deadline_now_ms() - at_ms);
 	else
@@ -258,6 +348,8 @@ int main(int argc, char *argv[])
 				"DISPLAY [TIMEOUT_MS]\n");
 		return 2;
 	}
+	v.memory = desktop_memory_new();
+	c.memory = v.memory;
 	if (argc > 4)
 		v.timeout_ms = number(argv[4]);
 	buf_init(&xauth, 64 * 1024);
@@ -274,6 +366,7 @@ int main(int argc, char *argv[])
 		run_line(&v, line);
 	free(line);
 	desktop_free(v.d);
+	desktop_memory_free(v.memory);
 	if (g)
 		guest_free(g);
 	buf_finish(&xauth);

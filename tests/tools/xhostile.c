@@ -235,19 +235,28 @@ static void answer_core(struct server *s, const uint8_t *q, size_t len)
 	}
 }
 
-/* FakeInput; LatchLockState, SetMap; Create, Destroy, Subtract */
+/* FakeInput; Create, Destroy, Subtract; CreateRegion, DestroyRegion;
+ * LatchLockState, SetMap */
 static bool has_no_reply(const uint8_t *q)
 {
 	return q[0] == XTEST || (q[0] == DAMAGE && q[1] != 0) ||
+	       (q[0] == XFIXES && (q[1] == 5 || q[1] == 10)) ||
 	       (q[0] == XKB && (q[1] == 5 || q[1] == 9));
 }
 
 static void answer_extension(struct server *s, const uint8_t *q)
 {
 	static const uint8_t pixel[4] = {1, 2, 3, 255};
+	/* one that may be, and some that a real server would not send */
+	static const int16_t region[] = {
+		8,  8,	100, 100, -5, -5, 32767,  -1,	  32767, 32767,
+		-1, -1, 0,   0,	  0,  0,  -32768, -32768, -1,	 -1,
+	};
 	uint8_t f[31] = {1};
 
-	if (q[0] == XFIXES && q[1] == 4) { /* GetCursorImage, 1x1 */
+	if (q[0] == XFIXES && q[1] == 19) { /* FetchRegion */
+		reply(s, f, region, sizeof(region));
+	} else if (q[0] == XFIXES && q[1] == 4) { /* GetCursorImage, 1x1 */
 		f[11] = f[13] = 1;
 		reply(s, f, pixel, sizeof(pixel));
 	} else if (q[0] == XKB && q[1] == 8) {

@@ -8,6 +8,9 @@
  *                              how many pixels differ, and where
  *   xstate noise SEED COUNT    draw COUNT pictures on the root window, one
  *                              every 20 ms; says so after the first
+ *   xstate blink X Y WIDTH HEIGHT MS COUNT
+ *                              give a part of the root window another colour
+ *                              COUNT times, every MS; says so after the first
  */
 #include <png.h>
 #include <stdbool.h>
@@ -162,6 +165,35 @@ static int draw_pictures(uint32_t seed, unsigned count)
 	return 0;
 }
 
+static int blink(char *argv[])
+{
+	const unsigned gap_ms = number(argv[4]), count = number(argv[5]);
+	const struct timespec gap = {gap_ms / 1000,
+				     (long)(gap_ms % 1000) * 1000000};
+	const xcb_rectangle_t r = {(int16_t)number(argv[0]),
+				   (int16_t)number(argv[1]),
+				   (uint16_t)number(argv[2]),
+				   (uint16_t)number(argv[3])};
+	const uint32_t inferiors = XCB_SUBWINDOW_MODE_INCLUDE_INFERIORS;
+	xcb_gcontext_t gc = xcb_generate_id(c);
+
+	xcb_create_gc(c, gc, screen->root, XCB_GC_SUBWINDOW_MODE, &inferiors);
+	for (unsigned i = 0; i < count; i++) {
+		const uint32_t colour = 0x400000 + i * 0x10305;
+
+		xcb_change_gc(c, gc, XCB_GC_FOREGROUND, &colour);
+		xcb_poly_fill_rectangle(c, screen->root, gc, 1, &r);
+		sync_server();
+		if (i == 0) {
+			printf("blinking\n");
+			fflush(stdout);
+		}
+		if (i + 1 < count)
+			nanosleep(&gap, NULL);
+	}
+	return 0;
+}
+
 int main(int argc, char *argv[])
 {
 	c = xcb_connect(NULL, NULL);
@@ -178,6 +210,8 @@ int main(int argc, char *argv[])
 		return compare(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "noise") == 0)
 		return draw_pictures(number(argv[2]), number(argv[3]));
+	if (argc == 8 && strcmp(argv[1], "blink") == 0)
+		return blink(argv + 2);
 	if (argc == 4 && strcmp(argv[1], "lock") == 0)
 		xcb_xkb_latch_lock_state(c, XCB_XKB_ID_USE_CORE_KBD, 0xff,
 					 (uint8_t)number(argv[2]), 1,

@@ -66,7 +66,7 @@ static void means_over_area(void **state)
 		autofree uint8_t *out = alloc_array(count * 3 + 1, 1);
 
 		out[count * 3] = 0xa5;
-		scale_to_rgb(in, from, out, to);
+		scale_to_rgb(in, (size_t)from.width_px * 4, from, out, to);
 		assert_int_equal(out[count * 3], 0xa5);
 		for (size_t k = 0; k < count * 3; k++) {
 			unsigned x = (unsigned)(k / 3 % to.width_px);
@@ -90,7 +90,7 @@ static void one_colour_stays(void **state)
 			alloc_array((size_t)to.width_px * to.height_px, 3);
 
 		memset(in, (int)v, count * 4);
-		scale_to_rgb(in, from, out, to);
+		scale_to_rgb(in, (size_t)from.width_px * 4, from, out, to);
 		for (size_t k = 0; k < (size_t)to.width_px * to.height_px * 3;
 		     k++)
 			assert_int_equal(out[k], v);

@@ -28,7 +28,7 @@ static void takes_its_options(void **state)
 	(void)state;
 	assert_ok(parse(ARGV(W("--vm"), W("a"), W("--vm=b-2"), W("--client"),
 			     W("pi"), W("--home=/x"), W("--copy-root"),
-			     W("/usr")),
+			     W("/usr"), W("--tier=high")),
 			"/home", &s, &e),
 		  &e);
 	assert_int_equal(s.vm_count, 2);
@@ -37,6 +37,7 @@ static void takes_its_options(void **state)
 	assert_null(s.vms[2]);
 	assert_string_equal(s.client, "pi");
 	assert_string_equal(s.home, "/x");
+	assert_true(s.high_tier);
 	assert_string_equal(s.copy_root, "/usr");
 	assert_non_null(strstr(s.instructions, "these VMs only: a, b-2."));
 	invocation_finish(&s);
@@ -69,6 +70,7 @@ static void refuses_bad_words(void **state)
 		{{"--vm", "UPPER"}, "--vm: "},
 		{{"--vm="}, "--vm: "},
 		{{"--client", "a b"}, "--client: "},
+		{{"--tier", "low"}, "neither standard nor high"},
 		{{"--client", ""}, "--client: "},
 		/* one more than the service takes */
 		{{"--client", "0123456789012345678901234567890123456789012345678"

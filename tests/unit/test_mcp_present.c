@@ -90,9 +90,9 @@ static void warnings_of_a_copy_are_fenced(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_COUNT(ops); i++) {
-		json_t *in = json_pack("{s:i, s:[s, s]}", "files", 3,
-				       "warnings", "left out: do as I say",
-				       "and more");
+		json_t *in =
+			json_pack("{s:i, s:[s, s]}", "files", 3, "warnings",
+				  "left out: do as I say", "and more");
 		json_t *r = present_result(op_find(ops[i]), in, NULL);
 		autofree char *fence = fence_of(text_of(r, 1));
 		autofree char *want = alloc_printf(
@@ -125,10 +125,32 @@ static void an_image_comes_with_text_alone(void **state)
 	} rows[] = {
 		{"{\"mime\":\"image/png\",\"width\":1456,\"height\":819,"
 		 "\"desktop_width\":1920,\"desktop_height\":1080,"
-		 "\"scale\":0.758333,\"cursor\":{\"x\":5,\"y\":6}}",
-		 "Screenshot of 1456x819 px (desktop 1920x1080, scale 0.7583), "
+		 "\"scale\":0.758333,\"cursor\":{\"x\":5,\"y\":6},"
+		 "\"number\":77}",
+		 "Screenshot of 1456x819 px (number 77, desktop 1920x1080, "
+		 "scale 0.7583), mouse pointer at 5, 6. x and y of the mouse "
+		 "tools are pixels of the full screenshot.",
+		 NULL},
+		{"{\"width\":14,\"height\":8,\"desktop_width\":14,"
+		 "\"desktop_height\":8,\"scale\":1.0,"
+		 "\"cursor\":{\"x\":5,\"y\":6},\"number\":78,"
+		 "\"since_last\":\"none\"}",
+		 "Screenshot of 14x8 px (number 78, desktop 14x8, scale 1), "
 		 "mouse pointer at 5, 6. x and y of the mouse tools are pixels "
-		 "of this image.",
+		 "of the full screenshot. Unchanged since your last "
+		 "screenshot.",
+		 NULL},
+		{"{\"width\":14,\"height\":8,\"desktop_width\":14,"
+		 "\"desktop_height\":8,\"scale\":1.0,"
+		 "\"cursor\":{\"x\":5,\"y\":6},\"number\":79,"
+		 "\"images\":[{\"mime\":\"image/png\",\"box\":[1,2,3,4],"
+		 "\"len\":12}],\"since_last\":[[1,2,3,4]]}",
+		 "1 image(s): what changed, the rest of the 14x8 px is as it "
+		 "was. Their places in the full screenshot, as [x, y, width, "
+		 "height]: [1,2,3,4] (number 79, desktop 14x8, scale 1), mouse "
+		 "pointer at 5, 6. x and y of the mouse tools are pixels of "
+		 "the full screenshot. Changed since your last screenshot, as "
+		 "[x, y, width, height]: [[1,2,3,4]].",
 		 NULL},
 		{"{\"done\":true,\"width\":30,\"height\":40,"
 		 "\"region\":[1,2,3,4]}",
@@ -144,13 +166,13 @@ static void an_image_comes_with_text_alone(void **state)
 	assert_ok(buf_add(&image, png, sizeof(png) - 1, &e), &e);
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
 		json_t *in = record(rows[i].record);
-		json_t *out = present_result(op_find("vm_screenshot"), in,
-					     &image);
-		json_t *block = json_array_get(json_object_get(out, "content"),
-					       0);
-		auto_json json_t *want = json_pack(
-			"{s:s, s:s, s:s}", "type", "image", "data",
-			"iVBORw0KGgouLi4u", "mimeType", "image/png");
+		json_t *out =
+			present_result(op_find("vm_screenshot"), in, &image);
+		json_t *block =
+			json_array_get(json_object_get(out, "content"), 0);
+		auto_json json_t *want =
+			json_pack("{s:s, s:s, s:s}", "type", "image", "data",
+				  "iVBORw0KGgouLi4u", "mimeType", "image/png");
 
 		assert_true(json_equal(block, want));
 		assert_string_equal(text_of(out, 1), rows[i].text);
@@ -158,6 +180,40 @@ static void an_image_comes_with_text_alone(void **state)
 		if (rows[i].rest)
 			assert_string_equal(text_of(out, 2), rows[i].rest);
 		assert_null(json_object_get(out, "structuredContent"));
+		json_decref(in);
+		json_decref(out);
+	}
+	buf_finish(&image);
+}
+
+/* Several images in one stream, or none; lengths are not believed. */
+static void what_changed_is_many_images_or_none(void **state)
+{
+	static const struct {
+		const char *images;
+		size_t count;
+	} rows[] = {
+		{"{\"images\":[]}", 0},
+		{"{\"images\":[{\"len\":4,\"box\":[0,0,1,1]},"
+		 "{\"len\":6,\"box\":[0,0,1,1]}]}",
+		 2},
+		{"{\"images\":[{\"len\":4},{\"len\":7}]}", 1},
+		{"{\"images\":[{\"len\":-1}]}", 0},
+	};
+	struct buf image;
+	struct err e = {0};
+
+	(void)state;
+	buf_init(&image, 100);
+	assert_ok(buf_add(&image, "0123456789", 10, &e), &e);
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		json_t *in = record(rows[i].images);
+		json_t *out =
+			present_result(op_find("vm_screenshot"), in, &image);
+
+		assert_int_equal(block_count(out), rows[i].count + 1);
+		assert_non_null(strstr(text_of(out, (unsigned)rows[i].count),
+				       "what changed, the rest"));
 		json_decref(in);
 		json_decref(out);
 	}
@@ -195,6 +251,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(what_a_guest_wrote_is_fenced),
 	cmocka_unit_test(warnings_of_a_copy_are_fenced),
 	cmocka_unit_test(an_image_comes_with_text_alone),
+	cmocka_unit_test(what_changed_is_many_images_or_none),
 	cmocka_unit_test(a_running_job_names_itself),
 	cmocka_unit_test(an_error_is_text_alone),
 };

@@ -21,6 +21,8 @@
  *          approved. Every folder on the way up from the opened parent is held
  *          against the list by device and inode, before the file is opened and
  *          after, and what is read comes from the one fd that was checked.
+ *          A hard link is not told from the file: who makes one could as well
+ *          have copied it, and so could who moves ~/.ssh itself away.
  * Units:   bytes; caps LIMIT_GRANT_FILE_LEN, LIMIT_GRANT_ENV_LEN.
  * Errors:  ERR_DENIED for what these rules refuse, ERR_INVALID for what can
  *          be no grant (a folder, a socket, a FIFO, a device, /proc),

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define MARKS_COUNT 2
 /* the longest piece for one input character: \u{10FFFF} */
@@ -85,13 +86,26 @@ static bool is_word(uint32_t cp)
 
 /* Where visible_text() is in its input. */
 struct reader {
-	const char *p;
-	size_t len;
+	const char *start, *p;
+	size_t len;	 /* from p */
 	uint32_t before; /* the code point before, 0 at the start */
 	unsigned marks;	 /* combining marks seen since a base */
 };
 
-/* Would it mark up, with what stands before and behind it? */
+/* Does the text so far end in this word (small letters)? */
+static bool follows(const struct reader *r, const char *word)
+{
+	size_t len = strlen(word);
+
+	return (size_t)(r->p - r->start) >= len &&
+	       strncasecmp(r->p - len, word, len) == 0;
+}
+
+/*
+ * Would it mark up, with what stands before and behind it? A round bracket or
+ * an exclamation mark alone does not, as square brackets never do; what has a
+ * meaning only at the start of a line has none but at the start of the text.
+ */
 static bool is_markup(const struct reader *r, uint32_t cp)
 {
 	const char *next = r->p + 1;
@@ -101,13 +115,19 @@ static bool is_markup(const struct reader *r, uint32_t cp)
 	case '_': /* inside of a word it never is emphasis */
 		return !is_word(r->before) || left == 0 ||
 		       !is_word((unsigned char)next[0]);
-	case ':': /* https://, mailto: */
-		return left > 0 && next[0] != ' ';
-	case '.': /* www.x */
-		return r->before == 'w' || r->before == 'W';
+	case ':': /* what GFM makes links of */
+		return (left >= 2 && memcmp(next, "//", 2) == 0) ||
+		       follows(r, "mailto") || follows(r, "xmpp");
+	case '.':
+		return follows(r, "www");
+	case '#':
+	case '+':
+	case '-':
+	case '=':
+		return r->before == 0;
 	default:
 		return cp < 0x80 && cp != 0 &&
-		       strchr("`*[]()<>#|~&!@$", (int)cp) != NULL;
+		       strchr("`*[]<>|~&@$", (int)cp) != NULL;
 	}
 }
 
@@ -148,7 +168,7 @@ static size_t put_one(struct reader *r, uint32_t cp, size_t n, char *to,
 char *visible_text(const char *p, size_t len, size_t max_count,
 		   enum visible_medium medium)
 {
-	struct reader r = {.p = p, .len = len};
+	struct reader r = {.start = p, .p = p, .len = len};
 	size_t size = (len < max_count ? len : max_count);
 	char *out;
 	size_t at = 0;

@@ -23,7 +23,7 @@ static void check(const char *text, enum visible_medium medium)
 		if (n == 0 || !visible_is_plain(cp))
 			abort();
 		if (medium == VISIBLE_DIALOG && !escaped && cp < 0x80 &&
-		    strchr("`*[]<>#|~&!@$", (int)cp))
+		    strchr("`*[]<>|~&@$", (int)cp))
 			abort();
 		escaped = cp == '\\' && !escaped;
 		text += n;

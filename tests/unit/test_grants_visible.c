@@ -56,14 +56,18 @@ static const struct {
 	{"**bold** `code` ~~x~~", "**bold** `code` ~~x~~",
 	 "\\*\\*bold\\*\\* \\`code\\` \\~\\~x\\~\\~"},
 	{"[yes](https://e.x/) ![i](u)", "[yes](https://e.x/) ![i](u)",
-	 "\\[yes\\]\\(https\\://e.x/\\) \\!\\[i\\]\\(u\\)"},
+	 "\\[yes\\](https\\://e.x/) !\\[i\\](u)"},
 	{"<b>&#x202e;</b> # h | t", "<b>&#x202e;</b> # h | t",
-	 "\\<b\\>\\&\\#x202e;\\</b\\> \\# h \\| t"},
+	 "\\<b\\>\\&#x202e;\\</b\\> # h \\| t"},
 	{"www.x.org a@b.c $x$", "www.x.org a@b.c $x$",
 	 "www\\.x.org a\\@b.c \\$x\\$"},
 	{"my_file _x_ a__b x_", "my_file _x_ a__b x_",
 	 "my_file \\_x\\_ a\\_\\_b x\\_"},
 	{"note: mailto:a", "note: mailto:a", "note: mailto\\:a"},
+	{"# head", "# head", "\\# head"},
+	{"- item", "- item", "\\- item"},
+	{"now. llm:openai (one) c++ #5 a-b!",
+	 "now. llm:openai (one) c++ #5 a-b!", NULL},
 };
 
 static void texts(void **state)

@@ -187,7 +187,7 @@ fuzz-run: $(SEL_FUZZ:%=$(O)/fuzz/%)
 # helper programs of integration tests and benches: tests/tools/NAME.c
 TOOLS := $(patsubst tests/tools/%.c,%,$(wildcard tests/tools/*.c))
 define tool_rule
-$(O)/tools/$(1): $(O)/obj/tests/tools/$(1).o $(call archive,vmctl desktop grants ops base)
+$(O)/tools/$(1): $(O)/obj/tests/tools/$(1).o $(TEST_SUPPORT) $(call archive,vmctl desktop grants ops base)
 	@mkdir -p $$(@D)
 	$$(call say,LD)
 	$$(Q)$$(CC) -o $$@ $$^ $$(ALL_LDFLAGS) $$(FUZZ_LDLIBS)

@@ -289,6 +289,29 @@ static void add_md_params(struct buf *out, const struct op *op)
 	}
 }
 
+static void add_md_fields(struct buf *out, const struct op_field *fields)
+{
+	for (const struct op_field *f = fields; f->name; f++)
+		help_add(out, "%s`%s`%s", f == fields ? "" : ", ", f->name,
+			 f->maybe ? "?" : "");
+}
+
+/* Their meaning is in the tool's schema. */
+static void add_md_result(struct buf *out, const struct op *op)
+{
+	if (!op->fields)
+		return;
+	help_add(out, "\nThe result has ");
+	add_md_fields(out, op->fields);
+	for (const struct op_field *f = op->fields; f->name; f++) {
+		if (!f->fields)
+			continue;
+		help_add(out, "; in `%s` ", f->name);
+		add_md_fields(out, f->fields);
+	}
+	help_add(out, ".\n");
+}
+
 void manpage_operations(struct buf *out)
 {
 	static const char *const kinds[] = {
@@ -324,5 +347,6 @@ void manpage_operations(struct buf *out)
 			 op->flags & OP_AGENT ? "open to agents"
 					      : "for people only");
 		add_md_params(out, op);
+		add_md_result(out, op);
 	}
 }

@@ -98,6 +98,26 @@ enum op_result {
 	OP_RESULT_TEXT,	   /* {text, …} shown as it is */
 };
 
+enum op_field_type {
+	OP_FIELD_TEXT,
+	OP_FIELD_INT,
+	OP_FIELD_NUMBER,
+	OP_FIELD_BOOL,
+	OP_FIELD_TEXTS,	  /* array of text */
+	OP_FIELD_INTS,	  /* array of integers */
+	OP_FIELD_RECORD,  /* of `fields` */
+	OP_FIELD_RECORDS, /* array of such */
+};
+
+/* A member of a result. */
+struct op_field {
+	const char *name;
+	enum op_field_type type;
+	bool maybe; /* left out where there is nothing to say */
+	const struct op_field *fields; /* ends with name NULL */
+	const char *help;
+};
+
 struct op {
 	const char *name;	/* "vm_copy", "service_status" */
 	const char *verb;	/* CLI: "cp", "service status"; NULL: none */
@@ -107,7 +127,9 @@ struct op {
 	const char *summary;	/* one line, no full stop */
 	const char *description; /* for agents and man page; paragraphs */
 	const struct op_param *params; /* ends with name NULL */
-	const char *result_schema; /* JSON Schema text of the result, or NULL */
+	/* The members of its result, all of them; ends with name NULL. NULL: it
+	 * depends (vm_wait has its job's), or people alone see it */
+	const struct op_field *fields;
 	/* What a person is told of the result, "{name} is {state}": each {key}
 	 * stands for its value. NULL: the whole record */
 	const char *brief;

@@ -177,9 +177,86 @@ json_t *schema_input(const struct op *op)
 	return s;
 }
 
+/* Records hold records, as deep as the table says.
+ * NOLINTBEGIN(misc-no-recursion) */
+static json_t *fields_schema(const struct op_field *fields, bool all_may_miss);
+
+static json_t *field_schema(const struct op_field *f)
+{
+	json_t *s = NULL, *each = NULL;
+
+	switch (f->type) {
+	case OP_FIELD_INT:
+		s = of_type("integer");
+		break;
+	case OP_FIELD_NUMBER:
+		s = of_type("number");
+		break;
+	case OP_FIELD_BOOL:
+		s = of_type("boolean");
+		break;
+	case OP_FIELD_TEXTS:
+		each = of_type("string");
+		break;
+	case OP_FIELD_INTS:
+		each = of_type("integer");
+		break;
+	case OP_FIELD_RECORD:
+		s = fields_schema(f->fields, false);
+		break;
+	case OP_FIELD_RECORDS:
+		each = fields_schema(f->fields, false);
+		break;
+	case OP_FIELD_TEXT:
+	default:
+		s = of_type("string");
+		break;
+	}
+	if (each) {
+		s = of_type("array");
+		json_object_set_new(s, "items", each);
+	}
+	put_str(s, "description", f->help);
+	return s;
+}
+
+static json_t *fields_schema(const struct op_field *fields, bool all_may_miss)
+{
+	json_t *s = of_type("object");
+	json_t *properties = json_object();
+	json_t *required = json_array();
+
+	for (const struct op_field *f = fields; f->name; f++) {
+		json_object_set_new(properties, f->name, field_schema(f));
+		if (!f->maybe && !all_may_miss)
+			json_array_append_new(required, json_string(f->name));
+	}
+	json_object_set_new(s, "properties", properties);
+	if (json_array_size(required) > 0)
+		json_object_set(s, "required", required);
+	json_decref(required);
+	return s;
+}
+
+/* NOLINTEND(misc-no-recursion) */
+
 json_t *schema_output(const struct op *op)
 {
-	return op->result_schema ? parse_ours(op->result_schema) : NULL;
+	static const struct op_field job = {
+		.name = "job",
+		.help = "Id for vm_wait, where the work goes on; nothing else "
+			"is known then but state: running",
+	};
+	json_t *s, *properties;
+
+	if (!op->fields || (op->result != OP_RESULT_OBJECT &&
+			    op->result != OP_RESULT_TABLE))
+		return NULL;
+	s = fields_schema(op->fields, op->kind == OP_JOB);
+	properties = json_object_get(s, "properties");
+	if (op->kind == OP_JOB)
+		json_object_set_new(properties, job.name, field_schema(&job));
+	return s;
 }
 
 json_t *schema_annotations(const struct op *op)

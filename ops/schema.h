@@ -8,8 +8,7 @@
  *          validate_args() has the last word.
  *          Only keywords that every client's model backend is known to take:
  *          no $ref, no type lists, no tuple items, no formats.
- * Errors:  none: the table is ours. A result_schema that is no JSON ends the
- *          process in a test, not at a user's.
+ * Errors:  none: the table is ours.
  * Threads: no state; results are new references.
  * Source:  JSON Schema 2020-12; MCP 2026-07-28 "Tool", "ToolAnnotations".
  */
@@ -21,7 +20,9 @@
 #include <jansson.h>
 
 json_t *schema_input(const struct op *op);
-json_t *schema_output(const struct op *op); /* NULL when the row has none */
+/* What an agent gets beside a text for people; NULL when it gets text or a
+ * picture alone. Of a job nothing is required: it may have to be waited for. */
+json_t *schema_output(const struct op *op);
 /* readOnlyHint, destructiveHint, idempotentHint, openWorldHint: all four are
  * always said, because clients assume the worst of one that is missing. */
 json_t *schema_annotations(const struct op *op);

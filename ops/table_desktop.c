@@ -172,6 +172,65 @@ static const struct op_param wait_params[] = {
 	TABLE_SHOT,
 	TABLE_END};
 
+static const struct op_field point_fields[] = {
+	{.name = "x", .type = OP_FIELD_INT, .help = "From the left"},
+	{.name = "y", .type = OP_FIELD_INT, .help = "From the top"},
+	TABLE_END};
+
+/* The picture itself comes beside it. */
+static const struct op_field shot_fields[] = {
+	{.name = "mime", .help = "image/png"},
+	{.name = "width", .type = OP_FIELD_INT, .help = "Of the image, in px"},
+	{.name = "height", .type = OP_FIELD_INT, .help = "Of the image, in px"},
+	{.name = "desktop_width",
+	 .type = OP_FIELD_INT,
+	 .help = "Of the desktop, in px"},
+	{.name = "desktop_height",
+	 .type = OP_FIELD_INT,
+	 .help = "Of the desktop, in px"},
+	{.name = "scale",
+	 .type = OP_FIELD_NUMBER,
+	 .help = "Desktop px of one image px"},
+	{.name = "cursor",
+	 .type = OP_FIELD_RECORD,
+	 .fields = point_fields,
+	 .help = "The pointer, in px of the full screenshot"},
+	{.name = "region",
+	 .type = OP_FIELD_INTS,
+	 .maybe = true,
+	 .help = "The part that was asked for"},
+	TABLE_END};
+
+static const struct op_field input_fields[] = {
+	{.name = "done", .type = OP_FIELD_BOOL, .help = "true"},
+	{.name = "mime", .maybe = true, .help = "image/png"},
+	{.name = "width",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Of the image, in px"},
+	{.name = "height",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Of the image, in px"},
+	{.name = "desktop_width",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Of the desktop, in px"},
+	{.name = "desktop_height",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Of the desktop, in px"},
+	{.name = "scale",
+	 .type = OP_FIELD_NUMBER,
+	 .maybe = true,
+	 .help = "Desktop px of one image px"},
+	{.name = "cursor",
+	 .type = OP_FIELD_RECORD,
+	 .maybe = true,
+	 .fields = point_fields,
+	 .help = "The pointer, in px of the full screenshot"},
+	TABLE_END};
+
 const struct op table_desktop[] = {
 	{.name = "vm_screenshot",
 	 .verb = "screenshot",
@@ -185,6 +244,7 @@ const struct op table_desktop[] = {
 		 "full image, whatever region was asked for. Says what changed "
 		 "since your last one.",
 	 .brief = "{width}x{height} pixels",
+	 .fields = shot_fields,
 	 .params = shot_params},
 	{.name = "vm_click",
 	 .verb = "click",
@@ -194,6 +254,7 @@ const struct op table_desktop[] = {
 	 .summary = "Click the mouse on a VM's desktop",
 	 .description = "Moves the pointer to x, y (or leaves it where it is) "
 			"and clicks, once, twice or three times.",
+	 .fields = input_fields,
 	 .params = click_params},
 	{.name = "vm_move",
 	 .verb = "move",
@@ -202,6 +263,7 @@ const struct op table_desktop[] = {
 	 .result = OP_RESULT_IMAGE,
 	 .summary = "Move the mouse pointer on a VM's desktop",
 	 .description = "Moves the pointer without pressing a button.",
+	 .fields = input_fields,
 	 .params = move_params},
 	{.name = "vm_drag",
 	 .verb = "drag",
@@ -211,6 +273,7 @@ const struct op table_desktop[] = {
 	 .summary = "Drag with the mouse on a VM's desktop",
 	 .description = "Presses at the first point, moves along the others "
 			"and releases at the last.",
+	 .fields = input_fields,
 	 .params = drag_params},
 	{.name = "vm_scroll",
 	 .verb = "scroll",
@@ -220,6 +283,7 @@ const struct op table_desktop[] = {
 	 .summary = "Scroll with the mouse wheel on a VM's desktop",
 	 .description = "Turns the wheel by notches, at x, y or where the "
 			"pointer is.",
+	 .fields = input_fields,
 	 .params = scroll_params},
 	{.name = "vm_type",
 	 .verb = "type",
@@ -228,6 +292,7 @@ const struct op table_desktop[] = {
 	 .result = OP_RESULT_IMAGE,
 	 .summary = "Type text on a VM's desktop",
 	 .description = "Types text into the focused window, in any script.",
+	 .fields = input_fields,
 	 .params = type_params},
 	{.name = "vm_key",
 	 .verb = "key",
@@ -236,6 +301,7 @@ const struct op table_desktop[] = {
 	 .result = OP_RESULT_IMAGE,
 	 .summary = "Press keys on a VM's desktop",
 	 .description = "Presses a key or a chord by X keysym names.",
+	 .fields = input_fields,
 	 .params = key_params},
 	{.name = "vm_wait",
 	 .verb = "wait",

@@ -97,6 +97,81 @@ static const struct op_param pin_params[] = {
 		 "/etc/ssh/ssh_host_ed25519_key.pub\n"},
 	TABLE_END};
 
+static const struct op_field row_fields[] = {
+	{.name = "name", .help = "The VM"},
+	{.name = "state",
+	 .help = "running, off, paused, crashed, disk-full, creating, removing, broken, orphan or unknown"},
+	{.name = "address", .help = "Its IPv4 address"},
+	{.name = "shape", .help = "Its size, by name"},
+	{.name = "image", .help = "What it was made from"},
+	{.name = "owner", .help = "Who made it; agent: begins an agent's"},
+	{.name = "isolation", .maybe = true, .help = "Where it is not on: why"},
+	TABLE_END};
+
+static const struct op_field list_fields[] = {
+	{.name = "rows",
+	 .type = OP_FIELD_RECORDS,
+	 .fields = row_fields,
+	 .help = "The VMs"},
+	{.name = "problem",
+	 .maybe = true,
+	 .help = "Why the states are unknown, and what to do"},
+	TABLE_END};
+
+static const struct op_field layer_fields[] = {
+	{.name = "name", .help = "The layer"},
+	{.name = "sha256", .help = "Hash of its files"},
+	TABLE_END};
+
+static const struct op_field vm_fields[] = {
+	{.name = "name", .help = "The VM"},
+	{.name = "state",
+	 .help = "running, off, paused, crashed or disk-full; or creating, "
+		 "removing or broken"},
+	{.name = "address", .help = "Its IPv4 address"},
+	{.name = "owner", .help = "Who made it; agent: begins an agent's"},
+	{.name = "created", .help = "When, in UTC"},
+	{.name = "shape", .help = "Its size, by name"},
+	{.name = "cpus", .type = OP_FIELD_INT, .help = "Virtual CPUs"},
+	{.name = "memory_bytes", .type = OP_FIELD_INT, .help = "Memory"},
+	{.name = "disk_bytes",
+	 .type = OP_FIELD_INT,
+	 .help = "Size of its disk"},
+	{.name = "disk_used_bytes",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "What the disk takes on the host"},
+	{.name = "desktop",
+	 .type = OP_FIELD_BOOL,
+	 .help = "It has a desktop to see and drive"},
+	{.name = "image", .help = "What it was made from"},
+	{.name = "layers",
+	 .type = OP_FIELD_RECORDS,
+	 .maybe = true,
+	 .fields = layer_fields,
+	 .help = "The image's layers then"},
+	{.name = "mac", .help = "Its MAC address"},
+	{.name = "uuid", .help = "Its UUID"},
+	{.name = "network", .help = "nat or none"},
+	{.name = "isolation",
+	 .help = "on, off, not verified, or what else there is to say"},
+	{.name = "isolation_why", .maybe = true, .help = "Why it is not on"},
+	{.name = "console",
+	 .maybe = true,
+	 .help = "Path of its console's log on the host"},
+	{.name = "host_key", .maybe = true, .help = "Its pinned ssh host key"},
+	TABLE_END};
+
+static const struct op_field stop_fields[] = {
+	{.name = "name", .help = "The VM"},
+	{.name = "state", .help = "off; removed, when its making was ended"},
+	TABLE_END};
+
+static const struct op_field rm_fields[] = {
+	{.name = "name", .help = "The VM"},
+	{.name = "removed", .type = OP_FIELD_BOOL, .help = "true"},
+	TABLE_END};
+
 const struct op table_machines[] = {
 	{.name = "vm_list",
 	 .verb = "ls",
@@ -111,6 +186,7 @@ const struct op table_machines[] = {
 		 "does not answer, the states are unknown, the result's "
 		 "problem says what to do, and the command ends with status "
 		 "10.",
+	 .fields = list_fields,
 	 .params = no_params,
 	 .columns = "name,state,address,shape,image,owner,isolation?"},
 	{.name = "vm_info",
@@ -122,6 +198,7 @@ const struct op table_machines[] = {
 	 .description = "Returns one VM's record: state, size, image and its "
 			"layers, network and its isolation, host key, console "
 			"log.",
+	 .fields = vm_fields,
 	 .params = vm_params},
 	{.name = "vm_new",
 	 .verb = "new",
@@ -135,6 +212,7 @@ const struct op table_machines[] = {
 		 "may, the answer holds a job id for vm_wait. Cancelled, it "
 		 "leaves nothing behind.",
 	 .brief = "{name} is {state}, {address} (boxery ssh {name})",
+	 .fields = vm_fields,
 	 .params = new_params},
 	{.name = "vm_start",
 	 .verb = "start",
@@ -146,6 +224,7 @@ const struct op table_machines[] = {
 	 .description = "Boots a VM that is off and waits until it answers. "
 			"Cancelled, it only waits no longer: the VM boots on.",
 	 .brief = "{name} is {state}, {address} (boxery ssh {name})",
+	 .fields = vm_fields,
 	 .params = vm_params},
 	{.name = "vm_stop",
 	 .verb = "stop",
@@ -160,6 +239,7 @@ const struct op table_machines[] = {
 		 "lost. Cancelled, it leaves the guest to shut down by "
 		 "itself.",
 	 .brief = "{name} is {state}",
+	 .fields = stop_fields,
 	 .params = stop_params},
 	{.name = "vm_rm",
 	 .verb = "rm",
@@ -170,6 +250,7 @@ const struct op table_machines[] = {
 	 .description = "Removes a VM, its disk and its keys. An agent may "
 			"remove only VMs that an agent created.",
 	 .brief = "{name} is removed",
+	 .fields = rm_fields,
 	 .params = rm_params},
 	{.name = "vm_pin",
 	 .verb = "pin",

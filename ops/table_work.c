@@ -119,6 +119,76 @@ static const struct op_param edit_params[] = {
 	 .help = "Replace every occurrence"},
 	TABLE_END};
 
+static const struct op_field run_fields[] = {
+	{.name = "exit",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Exit status; -1 after a signal; left out when it is not known"},
+	{.name = "signal",
+	 .maybe = true,
+	 .help = "The signal that ended it, such as TERM"},
+	{.name = "stdout", .help = "What it wrote, or head and tail of that"},
+	{.name = "stderr", .help = "The same of its errors"},
+	{.name = "output", .help = "Path run:ID for vm_read: all it wrote"},
+	{.name = "truncated",
+	 .type = OP_FIELD_BOOL,
+	 .help = "stdout or stderr are not all"},
+	{.name = "kept_bytes",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "So much is kept, where that is not all"},
+	{.name = "timed_out",
+	 .type = OP_FIELD_BOOL,
+	 .maybe = true,
+	 .help = "It was ended after timeout_s"},
+	{.name = "background",
+	 .type = OP_FIELD_BOOL,
+	 .maybe = true,
+	 .help = "It left something running that holds its output open"},
+	TABLE_END};
+
+static const struct op_field copy_fields[] = {
+	{.name = "files", .type = OP_FIELD_INT, .help = "Files copied"},
+	{.name = "bytes", .type = OP_FIELD_INT, .help = "Their bytes"},
+	{.name = "skipped",
+	 .type = OP_FIELD_INT,
+	 .help = "Files that were there already"},
+	{.name = "links", .type = OP_FIELD_INT, .help = "Symbolic links"},
+	{.name = "dirs", .type = OP_FIELD_INT, .help = "Directories"},
+	{.name = "seconds",
+	 .type = OP_FIELD_NUMBER,
+	 .help = "How long it took"},
+	{.name = "warnings",
+	 .type = OP_FIELD_TEXTS,
+	 .help = "What could not be kept or copied"},
+	TABLE_END};
+
+static const struct op_field read_fields[] = {
+	{.name = "text", .help = "The lines"},
+	{.name = "first_line",
+	 .type = OP_FIELD_INT,
+	 .help = "Number of the first, from 1"},
+	{.name = "lines", .type = OP_FIELD_INT, .help = "How many"},
+	{.name = "more",
+	 .type = OP_FIELD_BOOL,
+	 .help = "There is more behind them"},
+	{.name = "line_cut",
+	 .type = OP_FIELD_BOOL,
+	 .maybe = true,
+	 .help = "The last line is longer than a page"},
+	TABLE_END};
+
+static const struct op_field write_fields[] = {
+	{.name = "path", .help = "The file"},
+	{.name = "bytes", .type = OP_FIELD_INT, .help = "Its size now"},
+	TABLE_END};
+
+static const struct op_field edit_fields[] = {
+	{.name = "path", .help = "The file"},
+	{.name = "bytes", .type = OP_FIELD_INT, .help = "Its size now"},
+	{.name = "replaced", .type = OP_FIELD_INT, .help = "How many places"},
+	TABLE_END};
+
 const struct op table_work[] = {
 	{.name = "vm_ssh",
 	 .verb = "ssh",
@@ -144,6 +214,7 @@ const struct op table_work[] = {
 		 "is read with vm_read and the path run:ID that the answer "
 		 "names. A command that runs longer than a call may goes on; "
 		 "the answer then holds a job id for vm_wait.",
+	 .fields = run_fields,
 	 .params = run_params,
 	 .guest_text = "stdout,stderr"},
 	{.name = "vm_copy",
@@ -161,6 +232,7 @@ const struct op table_work[] = {
 		 "where it stopped.",
 	 .brief = "{files} files copied ({bytes} bytes), {skipped} were "
 		  "there already; {dirs} folders, {links} links",
+	 .fields = copy_fields,
 	 .params = copy_params,
 	 .guest_text = "warnings"},
 	{.name = "vm_read",
@@ -171,6 +243,7 @@ const struct op table_work[] = {
 	 .summary = "Read a text file in a VM, or the output of a command",
 	 .description = "Returns lines of a text file in the guest, or of the "
 			"kept output of a vm_run (path run:ID).",
+	 .fields = read_fields,
 	 .params = read_params,
 	 .guest_text = "text"},
 	{.name = "vm_write",
@@ -181,6 +254,7 @@ const struct op table_work[] = {
 	 .summary = "Write a text file in a VM",
 	 .description = "Replaces or makes a file in the guest, whole or not "
 			"at all.",
+	 .fields = write_fields,
 	 .params = write_params},
 	{.name = "vm_edit",
 	 .verb = NULL,
@@ -189,6 +263,7 @@ const struct op table_work[] = {
 	 .result = OP_RESULT_OBJECT,
 	 .summary = "Replace text in a file in a VM",
 	 .description = "Replaces an exact piece of text in a guest's file.",
+	 .fields = edit_fields,
 	 .params = edit_params},
 	TABLE_END,
 };

@@ -34,6 +34,7 @@
 #define STATE_ORPHAN "orphan"
 /* Nobody could be asked. */
 #define STATE_UNKNOWN "unknown"
+#define STATE_REMOVED "removed"
 
 /* -- ls ---------------------------------------------------------------------- */
 
@@ -385,19 +386,19 @@ static bool may_end_work(struct call *c, const char *name)
 	return may;
 }
 
-/* *ret_ended: somebody was at work on it, and is no longer. */
 static int lock_to_stop(struct call *c, struct machine *m, bool force,
-			bool *ret_ended, struct err *e)
+			struct err *e)
 {
 	const char *name = machine_name(m);
 	autofree char *why = alloc_printf(
 		"%s was stopped meanwhile (boxery stop --force %s)", name,
 		name);
+	bool ended;
 
 	if (!force || !may_end_work(c, name))
 		return machine_lock(m, c, "stopping", e);
-	return machine_take(m, "stopping", why, deadline_in_ms(TAKE_MS),
-			    ret_ended, e);
+	return machine_take(m, "stopping", why, deadline_in_ms(TAKE_MS), &ended,
+			    e);
 }
 
 static int stop(struct call *c, struct machine *m, bool force, struct err *e)
@@ -417,7 +418,8 @@ int op_vm_stop(struct call *c, const json_t *args, json_t **ret_result,
 	       struct err *e)
 {
 	struct service *s = call_service(c);
-	bool force = false, ended = false;
+	bool force = false;
+	auto_json json_t *info = NULL;
 	struct err why = {0};
 	struct machine *m;
 	const char *name;
@@ -426,20 +428,21 @@ int op_vm_stop(struct call *c, const json_t *args, json_t **ret_result,
 	if (json_get_str(args, "vm", &name, e) ||
 	    json_opt_bool(args, "force", &force, e) ||
 	    machines_get(s->machines, c, name, &m, e) ||
-	    lock_to_stop(c, m, force, &ended, e))
+	    lock_to_stop(c, m, force, e))
 		return -1;
 	rc = stop(c, m, force, e);
 	machine_unlock(m);
 	if (rc)
 		return -1;
-	if (get_info(s, name, ret_result, &why) == 0)
-		return 0;
-	if (!ended || why.code != ERR_NOT_FOUND) {
+	/* one that was being made has been undone */
+	if (get_info(s, name, &info, &why) && why.code != ERR_NOT_FOUND) {
 		*e = why;
 		return -1;
 	}
-	/* it was being made, and has been undone */
-	*ret_result = json_pack("{s:s, s:s}", "name", name, "state", "removed");
+	*ret_result = json_pack(
+		"{s:s, s:s}", "name", name, "state",
+		info ? json_string_value(json_object_get(info, "state"))
+		     : STATE_REMOVED);
 	return 0;
 }
 

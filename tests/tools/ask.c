@@ -1,7 +1,8 @@
 /*
  * One call to the service, for tests: arguments as JSON, the result as JSON on
  * stdout, progress on stderr. Unlike the CLI it can be an agent, and sends
- * what it is told without looking at it.
+ * what it is told without looking at it. A result of another shape than its
+ * row of the table promises is an error.
  *
  *   ask [--agent] [--client NAME] [--stdin] [--quiet] OP [JSON]
  */
@@ -11,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "ops/client.h"
+#include "tests/support/shape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static int ask(const struct client_opts *o, struct client_io *io,
 		return -1;
 	text = json_print(result);
 	puts(text);
-	return 0;
+	return shape_check(op_find(op), result, e);
 }
 
 int main(int argc, char *argv[])

@@ -1,4 +1,5 @@
 /* What is told of machines when the hypervisor has its say, and when not. */
+#include "tests/support/shape.h"
 #include "tests/support/unit.h"
 
 #include "base/alloc.h"
@@ -121,6 +122,7 @@ static const char *told(struct fixture *f, json_t **ret_result)
 	json_t *row;
 
 	assert_ok(op_vm_list(&f->call, args, ret_result, &e), &e);
+	assert_ok(shape_check(op_find("vm_list"), *ret_result, &e), &e);
 	json_array_foreach(json_object_get(*ret_result, "rows"), i, row)
 	{
 		const char *name, *state;

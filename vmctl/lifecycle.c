@@ -315,12 +315,13 @@ int life_create(struct call *c, struct machine *m, const struct image *image,
 static int refresh_address(struct service *s, struct vm_record *v,
 			   struct err *e)
 {
-	char before[sizeof(v->address)];
+	char address[sizeof(v->address)], mac[sizeof(v->mac)];
 
-	memcpy(before, v->address, sizeof(before));
+	memcpy(address, v->address, sizeof(address));
+	memcpy(mac, v->mac, sizeof(mac));
 	if (pick_address(s, v, e))
 		return -1;
-	if (strcmp(before, v->address) == 0)
+	if (strcmp(address, v->address) == 0 && strcmp(mac, v->mac) == 0)
 		return 0;
 	return registry_set_address(s->registry, v->name, v->address, v->mac,
 				    e);

@@ -16,12 +16,7 @@
 
 #include <string.h>
 
-/* Where the guest image starts its X server (guest/layers/desktop). */
-#define XAUTHORITY "/home/agent/.Xauthority"
-#define X_SOCKET "/tmp/.X11-unix/X1"
-
 enum {
-	X_DISPLAY = 1,
 	XAUTHORITY_LEN = 64 * 1024,
 	/* clients whose last screenshot is remembered, per machine */
 	SEEN_COUNT = 64,
@@ -29,6 +24,10 @@ enum {
 	FRESH_MS = 1000,
 	/* … and else must answer within this, also in an emulated guest */
 	TRY_MS = 5000,
+	/* nobody has used it for so long: its pixels are let go of */
+	REST_AFTER_MS = 5 * 60 * 1000,
+	/* … for which it has this long, beside whoever waits for other rests */
+	REST_MS = 2000,
 	/* the answer must reach an MCP client in time */
 	TURN_MS = LIMIT_ANSWER_MS - 5000,
 };
@@ -84,7 +83,8 @@ static int not_up(const struct deskconn_visit *v, struct err *e)
 
 static int open_desktop(struct deskconn_visit *v, struct err *e)
 {
-	struct desktop_config config = {.display = X_DISPLAY,
+	const struct machine_display at = machine_display(v->machine);
+	struct desktop_config config = {.display = at.number,
 					.memory = v->conn->memory};
 	struct guest *g;
 	struct buf xauth;
@@ -93,12 +93,13 @@ static int open_desktop(struct deskconn_visit *v, struct err *e)
 	if (machine_guest(v->machine, &g, e) != 0)
 		return -1;
 	buf_init(&xauth, XAUTHORITY_LEN);
-	if (guest_read_file(g, XAUTHORITY, v->turn.deadline, &xauth, e) != 0) {
+	if (guest_read_file(g, at.xauthority, v->turn.deadline, &xauth, e) !=
+	    0) {
 		if (e->code == ERR_NOT_FOUND)
 			not_up(v, e);
 		goto out;
 	}
-	if (guest_open_unix(g, X_SOCKET, v->turn.deadline, &config.fd, e) !=
+	if (guest_open_unix(g, at.socket, v->turn.deadline, &config.fd, e) !=
 	    0) {
 		if (e->code == ERR_STATE || e->code == ERR_NOT_FOUND)
 			not_up(v, e);
@@ -118,6 +119,21 @@ static void close_desktop(struct deskconn *k)
 {
 	desktop_free(k->desktop);
 	k->desktop = NULL;
+}
+
+/* What comes of it does not matter: a connection that broke is found out by the
+ * next call. */
+static void rest(void *state)
+{
+	const struct turn turn = {.deadline = deadline_in_ms(REST_MS),
+				  .cancel_fd = -1};
+	struct deskconn *k = state;
+
+	if (!k->desktop)
+		return;
+	desktop_rest(k->desktop, &turn);
+	if (desktop_broken(k->desktop))
+		close_desktop(k);
 }
 
 /* A connection that does not answer is closed, to be made anew. */
@@ -189,6 +205,7 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 		k->memory = desktop_memory_new();
 		slot->state = k;
 		slot->drop = drop;
+		slot->rest = rest;
 	}
 	v.conn = slot->state;
 	if (call_check(c, e) != 0 || connect_desktop(&v, e) != 0) {
@@ -209,11 +226,18 @@ int deskconn_leave(struct deskconn_visit *v, int rc, bool was_input)
 {
 	struct deskconn *k = v->conn;
 
+	const char *how =
+		desktop_is_told(k->desktop)
+			? "kept by DAMAGE: only what changes is fetched"
+			: "no DAMAGE: fetched whole for each look";
+
 	k->used_at_ms = deadline_now_ms();
 	if (desktop_broken(k->desktop)) {
 		k->dirty |= was_input;
 		close_desktop(k);
+		how = NULL;
 	}
+	machine_desktop_note(v->machine, how, REST_AFTER_MS);
 	machine_desktop_unlock(v->machine);
 	*v = (struct deskconn_visit){0};
 	return rc;

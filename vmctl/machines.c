@@ -35,6 +35,10 @@
 #define RUNNING_BELIEVED_MS 2000
 #define DROP_DESKTOP_MS 30000
 #define GUEST_USER "agent"
+/* Where the guest image starts its X server (guest/layers/desktop). */
+#define XAUTHORITY "/home/agent/.Xauthority"
+#define X_SOCKET "/tmp/.X11-unix/X1"
+#define X_DISPLAY 1
 #define GUEST_PORT 22
 
 static void init_cond(pthread_cond_t *cond)
@@ -524,7 +528,11 @@ static void drop_desktop(struct machine *m)
 	}
 	if (d->state && d->drop)
 		d->drop(d->state);
-	*d = (struct machine_desktop){NULL, NULL};
+	*d = (struct machine_desktop){NULL, NULL, NULL};
+	pthread_mutex_lock(&m->lock);
+	m->desktop_how = NULL;
+	m->desktop_rest_at_ms = 0;
+	pthread_mutex_unlock(&m->lock);
 	machine_desktop_unlock(m);
 }
 
@@ -578,4 +586,37 @@ void machine_desktop_unlock(struct machine *m)
 	m->desktop_taken = false;
 	pthread_cond_signal(&m->desktop_free);
 	pthread_mutex_unlock(&m->lock);
+}
+
+void machine_desktop_note(struct machine *m, const char *how, int64_t rest_ms)
+{
+	bool first;
+
+	pthread_mutex_lock(&m->lock);
+	first = m->desktop_rest_at_ms == 0;
+	m->desktop_how = how;
+	m->desktop_rest_at_ms = deadline_now_ms() + rest_ms;
+	pthread_mutex_unlock(&m->lock);
+	/* a time that is put off is found out when the old one comes */
+	if (first) {
+		pthread_mutex_lock(&m->all->lock);
+		pthread_cond_signal(&m->all->changed);
+		pthread_mutex_unlock(&m->all->lock);
+	}
+}
+
+const char *machine_desktop_how(struct machine *m)
+{
+	const char *how;
+
+	pthread_mutex_lock(&m->lock);
+	how = m->desktop_how;
+	pthread_mutex_unlock(&m->lock);
+	return how;
+}
+
+struct machine_display machine_display(const struct machine *m)
+{
+	(void)m; /* all guests are made of one kind of image */
+	return (struct machine_display){XAUTHORITY, X_SOCKET, X_DISPLAY};
 }

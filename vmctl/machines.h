@@ -79,11 +79,24 @@ const char *machine_name(const struct machine *m);
 struct machine_desktop {
 	void *state;
 	void (*drop)(void *state);
+	void (*rest)(void *state); /* called when rest_ms has passed */
 };
 struct machine_desktop *machine_desktop_lock(struct machine *m,
 					     struct deadline d,
 					     struct err *e)
 	__attribute__((warn_unused_result));
 void machine_desktop_unlock(struct machine *m);
+/* Said by who holds the lock: how the desktop is seen (a literal, for
+ * machine_desktop_how(); NULL: not at all), and how long after this it is to
+ * rest. */
+void machine_desktop_note(struct machine *m, const char *how, int64_t rest_ms);
+const char *machine_desktop_how(struct machine *m);
+
+/* Where the X server of a guest listens, and who may use it. */
+struct machine_display {
+	const char *xauthority, *socket;
+	unsigned number;
+};
+struct machine_display machine_display(const struct machine *m);
 
 #endif

@@ -34,6 +34,8 @@ struct machine {
 	bool desktop_taken;
 	pthread_cond_t desktop_free;
 	struct machine_desktop desktop;
+	const char *desktop_how;
+	int64_t desktop_rest_at_ms; /* 0: it rests, or is not there */
 };
 
 /* A call that borrowed a machine. */
@@ -49,7 +51,7 @@ struct machines {
 	/* list */
 	struct machine *list;
 	struct use *uses;
-	pthread_cond_t changed; /* the first use, or the end */
+	pthread_cond_t changed; /* the first use, a time to rest, the end */
 	bool ending;
 	/* machines_watch.c */
 	pthread_t watcher;

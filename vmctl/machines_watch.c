@@ -6,6 +6,8 @@
  * one that does not it drops the connections; what the calls then fail with,
  * machines_explain() puts right. With no call at work it sleeps.
  *
+ * It also lets a desktop rest that nobody has looked at for a while.
+ *
  * A machine that is paused, by a person or by a full disk, may go on, and what
  * runs in it with it: its connections stay. One that somebody makes, boots or
  * ends is theirs to look after.
@@ -23,6 +25,8 @@
 #include <string.h>
 
 #define WATCH_MS 2000
+/* a desktop that is in use when its time has come: later */
+#define REST_AGAIN_MS 1000
 
 struct names {
 	char (*names)[LIMIT_NAME_LEN + 1];
@@ -96,23 +100,107 @@ void machines_look(struct machines *m)
 	free(used.names);
 }
 
+/* -- rest --------------------------------------------------------------------
+ */
+
+static int64_t rest_at_ms(struct machine *m)
+{
+	int64_t at_ms;
+
+	pthread_mutex_lock(&m->lock);
+	at_ms = m->desktop_rest_at_ms ? m->desktop_rest_at_ms : INT64_MAX;
+	pthread_mutex_unlock(&m->lock);
+	return at_ms;
+}
+
+static void set_rest(struct machine *m, int64_t at_ms, const char *how)
+{
+	pthread_mutex_lock(&m->lock);
+	m->desktop_rest_at_ms = at_ms;
+	if (at_ms == 0)
+		m->desktop_how = how;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void let_rest(struct machine *m)
+{
+	struct machine_desktop *d =
+		machine_desktop_lock(m, deadline_in_ms(0), NULL);
+
+	if (!d) {
+		set_rest(m, deadline_now_ms() + REST_AGAIN_MS, NULL);
+		return;
+	}
+	if (d->state && d->rest && rest_at_ms(m) <= deadline_now_ms()) {
+		set_rest(m, 0, "at rest");
+		d->rest(d->state);
+	}
+	machine_desktop_unlock(m);
+}
+
+/* One whose time has come, held; or NULL. */
+static struct machine *find_tired(struct machines *m)
+{
+	struct machine *at;
+
+	pthread_mutex_lock(&m->lock);
+	at = m->list;
+	while (at && rest_at_ms(at) > deadline_now_ms())
+		at = at->next;
+	if (at)
+		at->users++;
+	pthread_mutex_unlock(&m->lock);
+	return at;
+}
+
+static void let_all_rest(struct machines *m)
+{
+	struct machine *at;
+
+	while ((at = find_tired(m))) {
+		let_rest(at);
+		pthread_mutex_lock(&m->lock);
+		at->users--;
+		pthread_mutex_unlock(&m->lock);
+	}
+}
+
 /* -- the thread --------------------------------------------------------------
  */
 
-/* WATCH_MS after there is a use; false at the end. */
+/* With machines->lock held: when there is something to do. */
+static int64_t due_ms(struct machines *m, int64_t look_ms)
+{
+	int64_t due = look_ms;
+
+	for (struct machine *at = m->list; at; at = at->next) {
+		int64_t at_ms = rest_at_ms(at);
+
+		due = at_ms < due ? at_ms : due;
+	}
+	return due;
+}
+
+/* WATCH_MS after there is a use, or when a desktop is to rest; false at the
+ * end. */
 static bool await_turn(struct machines *m)
 {
-	struct deadline d;
-	struct timespec until;
+	int64_t look_ms = INT64_MAX;
 	bool ending;
 
 	pthread_mutex_lock(&m->lock);
-	while (!m->uses && !m->ending)
-		pthread_cond_wait(&m->changed, &m->lock);
-	d = deadline_in_ms(WATCH_MS);
-	until = deadline_timespec(d);
-	while (!m->ending && !deadline_passed(d))
+	while (!m->ending) {
+		int64_t now_ms = deadline_now_ms(), due;
+		struct timespec until;
+
+		if (m->uses && look_ms == INT64_MAX)
+			look_ms = now_ms + WATCH_MS;
+		due = due_ms(m, look_ms);
+		if (due <= now_ms)
+			break;
+		until = deadline_timespec(deadline_in_ms(due - now_ms));
 		pthread_cond_timedwait(&m->changed, &m->lock, &until);
+	}
 	ending = m->ending;
 	pthread_mutex_unlock(&m->lock);
 	return !ending;
@@ -122,8 +210,10 @@ static void *watch(void *arg)
 {
 	struct machines *m = arg;
 
-	while (await_turn(m))
+	while (await_turn(m)) {
 		machines_look(m);
+		let_all_rest(m);
+	}
 	return NULL;
 }
 

@@ -160,13 +160,17 @@ int op_vm_info(struct call *c, const json_t *args, json_t **ret_result,
 	       struct err *e)
 {
 	struct service *s = call_service(c);
+	const char *name, *how;
 	struct machine *m;
-	const char *name;
 
 	if (json_get_str(args, "vm", &name, e) ||
-	    machines_get(s->machines, c, name, &m, e))
+	    machines_get(s->machines, c, name, &m, e) ||
+	    get_info(s, name, ret_result, e))
 		return -1;
-	return get_info(s, name, ret_result, e);
+	how = machine_desktop_how(m);
+	if (how)
+		json_object_set_new(*ret_result, "mirror", json_string(how));
+	return 0;
 }
 
 /* -- new --------------------------------------------------------------------- */

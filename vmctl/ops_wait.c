@@ -153,7 +153,8 @@ static int look_process(struct wait *w, bool *ret, struct err *e)
 {
 	char pattern[2 * COMM_LEN + 1];
 	const char *const argv[] = {"pgrep", "-x", "--", pattern, NULL};
-	const struct guest_run run = {.argv = argv};
+	const struct guest_run run = {.argv = argv,
+				      .cancel_fd = call_cancel_fd(w->call)};
 	struct deadline d =
 		deadline_min(call_deadline(w->call), deadline_in_ms(PGREP_MS));
 	struct guest_exit how;

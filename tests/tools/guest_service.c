@@ -1,6 +1,8 @@
 /*
  * A service whose one VM "demo" is the sshd of guest_tool.h: the real transport
- * and the real handlers of what runs and edits in a guest, without a hypervisor.
+ * and the real handlers of what runs and edits in a guest and drives its
+ * desktop, without a hypervisor. The desktop is that of GUEST_DISPLAY and
+ * GUEST_XAUTHORITY.
  *
  * usage: guest_service HOME      serves HOME/run/host.sock until SIGTERM
  */
@@ -14,6 +16,7 @@
 #include "vmctl/serve.h"
 #include "vmctl/service.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 
@@ -29,8 +32,8 @@ struct machine {
 int machines_get(struct machines *m, const struct call *c, const char *name,
 		 struct machine **ret, struct err *e)
 {
-	static struct machine all[] = {{"demo", true}, {"other", true},
-				       {"sleeping", false}};
+	static struct machine all[] = {
+		{"demo", true}, {"other", true}, {"sleeping", false}};
 
 	(void)m;
 	for (size_t i = 0; i < ARRAY_COUNT(all); i++) {
@@ -65,6 +68,79 @@ int machine_guest(struct machine *m, struct guest **ret, struct err *e)
 	return 0;
 }
 
+int machine_guest_booting(struct machine *m, struct guest **ret, struct err *e)
+{
+	return machine_guest(m, ret, e);
+}
+
+int machine_check_runs(struct machine *m, struct err *e)
+{
+	struct guest *ignored;
+
+	return machine_guest(m, &ignored, e);
+}
+
+/* no operation here ends a machine */
+void machine_drop(struct machine *m)
+{
+	(void)m;
+}
+
+void machine_forget(struct machine *m)
+{
+	(void)m;
+}
+
+const char *machine_name(const struct machine *m)
+{
+	return m->name;
+}
+
+static pthread_mutex_t desktop_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct machine_desktop desktop;
+
+struct machine_desktop *machine_desktop_lock(struct machine *m,
+					     struct deadline d, struct err *e)
+{
+	struct timespec until = deadline_timespec(d);
+
+	(void)m;
+	if (pthread_mutex_clocklock(&desktop_mutex, CLOCK_MONOTONIC, &until) ==
+	    0)
+		return &desktop;
+	err_set(e, ERR_TIMEOUT, "the desktop is busy with another call");
+	return NULL;
+}
+
+void machine_desktop_unlock(struct machine *m)
+{
+	(void)m;
+	pthread_mutex_unlock(&desktop_mutex);
+}
+
+void machine_desktop_note(struct machine *m, const char *how, int64_t rest_ms)
+{
+	(void)m;
+	(void)how;
+	(void)rest_ms;
+}
+
+struct machine_display machine_display(const struct machine *m)
+{
+	static char socket[64];
+	/* NOLINTBEGIN(concurrency-mt-unsafe): nobody sets them */
+	const char *number = getenv("GUEST_DISPLAY");
+	const char *xauthority = getenv("GUEST_XAUTHORITY");
+	/* NOLINTEND(concurrency-mt-unsafe) */
+
+	(void)m;
+	if (!number || !xauthority)
+		return (struct machine_display){"/nowhere", "/nowhere", 0};
+	snprintf(socket, sizeof(socket), "/tmp/.X11-unix/X%s", number);
+	return (struct machine_display){xauthority, socket,
+					(unsigned)strtoul(number, NULL, 10)};
+}
+
 /* ---- the service ---- */
 
 static call_handler *find(const struct op *op)
@@ -77,6 +153,14 @@ static call_handler *find(const struct op *op)
 		{"vm_read", op_vm_read},
 		{"vm_write", op_vm_write},
 		{"vm_edit", op_vm_edit},
+		{"vm_screenshot", op_vm_screenshot},
+		{"vm_click", op_vm_click},
+		{"vm_move", op_vm_move},
+		{"vm_drag", op_vm_drag},
+		{"vm_scroll", op_vm_scroll},
+		{"vm_type", op_vm_type},
+		{"vm_key", op_vm_key},
+		{"vm_wait", op_vm_wait},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
@@ -112,6 +196,8 @@ int main(int argc, char *argv[])
 	CHECK_OK(serve_new(&o, &serve, &e), &e);
 	CHECK_OK(serve_run(serve, &e), &e);
 	serve_free(serve);
+	if (desktop.state)
+		desktop.drop(desktop.state);
 	jobs_free(service.jobs);
 	guest_free(guest);
 	close(lock_fd);

@@ -42,6 +42,46 @@ static void test_unknown_names_do_not_add_up(void **state)
 	machines_free(all);
 }
 
+static void count_rest(void *state)
+{
+	(*(_Atomic int *)state)++;
+}
+
+/* A desktop that nobody looks at rests, once, and again after another look;
+ * one that is in use does so later. */
+static void test_desktop_rests(void **state)
+{
+	static _Atomic int rests;
+	struct service s = {.guest_dir = NULL};
+	struct machines *all = machines_new(&s);
+	struct machine_desktop *d;
+	struct machine *m;
+	struct err e = {0};
+
+	(void)state;
+	assert_ok(machines_claim(all, NULL, "demo", &m, &e), &e);
+	assert_ok(machines_watch(all, &e), &e);
+	assert_null(machine_desktop_how(m));
+	for (int i = 1; i <= 2; i++) {
+		d = machine_desktop_lock(m, deadline_in_ms(20000), &e);
+		assert_non_null(d);
+		d->state = &rests;
+		d->rest = count_rest;
+		machine_desktop_note(m, "kept", 20);
+		deadline_sleep_ms(100);
+		assert_int_equal(rests, i - 1);
+		assert_string_equal(machine_desktop_how(m), "kept");
+		machine_desktop_unlock(m);
+		for (int k = 0; k < 400 && rests < i; k++)
+			deadline_sleep_ms(20);
+		assert_int_equal(rests, i);
+		assert_string_equal(machine_desktop_how(m), "at rest");
+	}
+	deadline_sleep_ms(100);
+	assert_int_equal(rests, 2);
+	machines_free(all);
+}
+
 /* Two calls at one machine: what the first lets go the second still has. */
 static void test_shared(void **state)
 {
@@ -292,6 +332,7 @@ static void test_explained(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_unknown_names_do_not_add_up),
 	cmocka_unit_test(test_shared),
+	cmocka_unit_test(test_desktop_rests),
 	cmocka_unit_test(test_desktop_turns),
 	cmocka_unit_test(test_taken),
 	cmocka_unit_test(test_removed_leaves_no_output),

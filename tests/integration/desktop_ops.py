@@ -1,0 +1,251 @@
+#!/usr/bin/python3
+"""The desktop's tools through boxery-mcp; desktop_ops.sh starts the rest.
+
+    desktop_ops.py BUILD SERVICE_PID
+"""
+import base64
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+BUILD = sys.argv[1]
+passed = 0
+
+
+class Client:
+    """An MCP client over stdio."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            [os.path.dirname(BUILD) + "/release/bin/boxery-mcp", *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ids = 0
+        self.request("initialize", {"protocolVersion": "2025-11-25",
+                                    "capabilities": {},
+                                    "clientInfo": {"name": "t",
+                                                   "version": "1"}})
+
+    def request(self, method, params):
+        self.ids += 1
+        self.process.stdin.write(json.dumps(
+            {"jsonrpc": "2.0", "id": self.ids, "method": method,
+             "params": params}).encode() + b"\n")
+        self.process.stdin.flush()
+        while True:
+            answer = json.loads(self.process.stdout.readline())
+            if answer.get("id") == self.ids:
+                return answer
+
+    def call(self, tool, **args):
+        """(images, texts); what it refuses is an AssertionError."""
+        answer = self.request("tools/call", {
+            "name": tool, "arguments": {"vm": "demo", **args}})
+        assert "result" in answer, answer
+        content = answer["result"]["content"]
+        texts = [c["text"] for c in content if c["type"] == "text"]
+        assert not answer["result"].get("isError"), texts
+        return [base64.b64decode(c["data"]) for c in content
+                if c["type"] == "image"], texts
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=10)
+
+
+def tool(*words):
+    subprocess.run([f"{BUILD}/tools/xstate", *map(str, words)], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def later(seconds, *words):
+    thread = threading.Timer(seconds, tool, words)
+    thread.start()
+    return thread
+
+
+def size_of(png):
+    assert png.startswith(b"\x89PNG\r\n\x1a\n"), png[:20]
+    return struct.unpack(">II", png[16:24])
+
+
+def number_of(text):
+    return int(re.search(r"number (\d+)", text)[1])
+
+
+def took(fn, *args, **kwargs):
+    begun = time.monotonic()
+    result = fn(*args, **kwargs)
+    return result, time.monotonic() - begun
+
+
+def test(fn):
+    global passed
+    begun = time.monotonic()
+    fn()
+    print(f"ok    {fn.__name__} ({time.monotonic() - begun:.1f} s)")
+    passed += 1
+
+
+def a_screenshot_says_what_changed():
+    c = Client()
+    tool("blink", 0, 0, 1920, 1080, 1, 1)
+    (png,), (text,) = c.call("vm_screenshot")
+    assert size_of(png) == (1456, 819), size_of(png)
+    assert text.startswith("Screenshot of 1456x819 px (number "), text
+    assert "desktop 1920x1080, scale 0.7583), mouse pointer at " in text, text
+    assert "since your last" not in text, text
+    first = number_of(text)
+    (again,), (text,) = c.call("vm_screenshot")
+    assert again == png and number_of(text) == first
+    assert text.endswith("Unchanged since your last screenshot."), text
+    tool("blink", 160, 320, 10, 10, 1, 2)
+    (cut,), (text,) = c.call("vm_screenshot", since=0)
+    assert size_of(cut) == (13, 13), size_of(cut)
+    assert text.startswith("1 image(s): what changed"), text
+    assert "[121,242,13,13] (number " in text, text
+    images, (text,) = c.call("vm_screenshot", since=0)
+    assert not images and text.startswith("0 image(s): what changed"), text
+    (cut,), _ = c.call("vm_screenshot", since=first)
+    assert size_of(cut) == (13, 13), size_of(cut)
+    (part,), (text,) = c.call("vm_screenshot", region=[0, 0, 100, 80])
+    assert size_of(part) == (132, 106), size_of(part)
+    answer = c.request("tools/call", {"name": "vm_screenshot", "arguments": {
+        "vm": "demo", "since": 1, "region": [0, 0, 9, 9]}})
+    assert answer["result"]["isError"], answer
+    c.close()
+
+
+def another_client_has_a_past_of_its_own():
+    one, two = Client("--client", "one"), Client("--client", "two")
+    one.call("vm_screenshot")
+    tool("blink", 320, 320, 10, 10, 1, 3)
+    two.call("vm_screenshot")
+    _, (text,) = two.call("vm_screenshot")
+    assert "Unchanged" in text, text
+    _, (text,) = one.call("vm_screenshot")
+    assert "[[242,242,13,13]]" in text, text
+    one.close()
+    two.close()
+
+
+def a_photograph_is_jpeg_within_the_limit():
+    c = Client()
+    tool("noise", 1, 1)
+    for seed in 2, 3, 4, 5, 6:
+        tool("noise", seed, 1)
+    (image,), _ = c.call("vm_screenshot")
+    assert len(image) <= 420000, len(image)
+    c.close()
+
+
+def the_high_tier_is_one_to_one():
+    c = Client("--tier", "high")
+    tool("blink", 0, 0, 1920, 1080, 1, 1)
+    (png,), (text,) = c.call("vm_screenshot")
+    assert size_of(png) == (1920, 1080) and "scale 1)" in text, text
+    c.call("vm_move", x=1919, y=1079)
+    _, (text,) = c.call("vm_screenshot")
+    assert "pointer at 1919, 1079" in text, text
+    c.close()
+
+
+def an_action_says_what_it_did():
+    c = Client()
+    c.call("vm_screenshot")
+    _, (text,) = c.call("vm_move", x=100, y=100)
+    assert json.loads(text) == {"done": True, "stable": True,
+                                "changed": "none"}, text
+    thread = later(0.1, "blink", 160, 320, 10, 10, 60, 4)
+    ((image,), texts), seconds = took(c.call, "vm_move", x=110, y=100,
+                                      screenshot=True)
+    thread.join()
+    assert size_of(image) == (1456, 819)
+    assert json.loads(texts[1])["changed"] == [[121, 242, 13, 13]], texts
+    assert 0.35 < seconds < 1.5, seconds
+    (_, (text,)), seconds = took(c.call, "vm_move", x=100, y=100, settle_ms=0)
+    assert json.loads(text) == {"done": True}, text
+    assert seconds < 0.1, seconds
+    c.close()
+
+
+def waits_end_when_it_is_so():
+    c = Client()
+    thread = later(0.5, "blink", 1600, 900, 10, 10, 1, 5)
+    (_, (text,)), seconds = took(c.call, "vm_wait", until="change", seconds=10)
+    thread.join()
+    assert json.loads(text)["met"] and 0.4 < seconds < 3, (text, seconds)
+    # elsewhere does not count
+    thread = later(0.2, "blink", 1600, 900, 10, 10, 1, 6)
+    (_, (text,)), seconds = took(c.call, "vm_wait", until="change", seconds=1,
+                                 region=[0, 0, 300, 300])
+    thread.join()
+    assert not json.loads(text)["met"] and seconds >= 1, (text, seconds)
+    thread = later(0, "blink", 1600, 900, 10, 10, 50, 20)
+    time.sleep(0.2)
+    (_, (text,)), seconds = took(c.call, "vm_wait", until="stable",
+                                 seconds=10, settle_ms=300)
+    thread.join()
+    assert json.loads(text)["met"] and 0.9 < seconds < 3, (text, seconds)
+    (_, (text,)), seconds = took(c.call, "vm_wait", until="stable", seconds=10,
+                                 region=[0, 0, 300, 300])
+    assert json.loads(text)["met"] and seconds < 1, (text, seconds)
+    c.close()
+
+
+def waits_for_windows_and_processes():
+    c = Client()
+    manager = subprocess.Popen(["openbox"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    _, (text,) = c.call("vm_wait", until="window", match="ünbekannt",
+                        seconds=0.3)
+    assert not json.loads(text)["met"], text
+    window = subprocess.Popen(["xterm", "-T", "Ein Fenster", "-e", "sleep",
+                               "60"], stderr=subprocess.DEVNULL)
+    (_, (text,)), seconds = took(c.call, "vm_wait", until="window",
+                                 match="fenster", seconds=30)
+    assert json.loads(text)["met"] and seconds < 20, (text, seconds)
+    _, (text,) = c.call("vm_wait", until="process", match="xterm", seconds=20)
+    assert json.loads(text)["met"], text
+    _, (text,) = c.call("vm_wait", until="process", match="x.erm", seconds=0.2)
+    assert not json.loads(text)["met"], text
+    for args in {"until": "window"}, {"until": "process"}:
+        answer = c.request("tools/call", {"name": "vm_wait", "arguments": {
+            "vm": "demo", **args}})
+        assert "needs match" in answer["result"]["content"][0]["text"], answer
+    for process in window, manager:
+        process.terminate()
+        process.wait()
+    c.close()
+
+
+def others_work_while_one_waits():
+    c, other = Client(), Client("--client", "other")
+    thread = threading.Thread(target=c.call, args=("vm_wait",),
+                              kwargs={"until": "window", "match": "nowhere",
+                                      "seconds": 2})
+    thread.start()
+    time.sleep(0.3)
+    _, seconds = took(other.call, "vm_move", x=5, y=5, settle_ms=0)
+    assert seconds < 0.5, seconds
+    thread.join()
+    c.close()
+    other.close()
+
+
+def main():
+    for fn in (a_screenshot_says_what_changed,
+               another_client_has_a_past_of_its_own,
+               a_photograph_is_jpeg_within_the_limit,
+               the_high_tier_is_one_to_one, an_action_says_what_it_did,
+               waits_end_when_it_is_so, waits_for_windows_and_processes,
+               others_work_while_one_waits):
+        test(fn)
+    print(f"{passed} passed")
+
+
+main()

@@ -5,8 +5,7 @@
  * A daemon may hang. On a connection that stands, libvirt asks every few seconds
  * whether the other end still lives, and without an answer all that wait on it
  * fail. To opening one that does not apply, so a thread of its own does that:
- * calls wait for it until they have waited enough, and the next ones wait for
- * the same attempt.
+ * calls wait for it, but for one that takes too long nobody waits any more.
  *
  *   closed   conn NULL, !opening: the next caller starts an opener
  *   opening  one opener is at work, whoever needs the connection waits
@@ -152,24 +151,25 @@ static int begin_open(struct backend_libvirt *l, struct err *e)
 	}
 	pthread_detach(thread);
 	l->opening = true;
+	l->open_until = deadline_in_ms(OPEN_MS);
 	return 0;
 }
 
 /* Lock held. */
 static int wait_open(struct backend_libvirt *l, struct err *e)
 {
-	struct deadline d = deadline_in_ms(OPEN_MS);
-	struct timespec until = deadline_timespec(d);
+	struct timespec until;
 
 	if (!l->opening && begin_open(l, e))
 		return -1;
-	while (l->opening && !deadline_passed(d))
+	until = deadline_timespec(l->open_until);
+	while (l->opening && !deadline_passed(l->open_until))
 		pthread_cond_timedwait(&l->opened, &l->lock, &until);
 	if (l->conn)
 		return 0;
 	if (l->opening)
 		return err_set(e, ERR_UNAVAILABLE,
-			       "libvirt hangs, it did not answer for %d s: "
+			       "libvirt hangs, it has not answered for %d s: "
 			       "sudo systemctl restart libvirtd (VMs run on)",
 			       OPEN_MS / 1000);
 	if (e)

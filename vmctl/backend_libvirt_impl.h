@@ -31,6 +31,7 @@ struct backend_libvirt {
 	pthread_cond_t opened;
 	virConnectPtr conn;
 	bool opening;
+	struct deadline open_until;
 	struct err open_err; /* why there is none */
 	pthread_mutex_t lost_lock;
 	void (*lost)(void *ctx);

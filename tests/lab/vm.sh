@@ -273,7 +273,7 @@ kill -STOP "$libvirtd"
 t=$SECONDS
 refuse unavailable libvirt ask vm_info '{"vm":"demo"}'
 refuse unavailable 'libvirt hangs' ask vm_info '{"vm":"demo"}'
-[ $((SECONDS - t)) -le 90 ] || bad "a libvirtd that hangs: $((SECONDS - t)) s"
+[ $((SECONDS - t)) -le 75 ] || bad "a libvirtd that hangs: $((SECONDS - t)) s"
 kill -CONT "$libvirtd"
 wait_for 60 'libvirtd goes on' ask vm_info '{"vm":"demo"}'
 expect 'after its pause' running "$(state_of demo)"

@@ -203,6 +203,29 @@ in_guest() { as_user ssh -F "$BOXERY_HOME/config/ssh_config" demo "$@" </dev/nul
 expect 'ssh, user' agent "$(in_guest id -un)"
 expect 'ssh, no agent' '' \
 	"$(SSH_AUTH_SOCK=/tmp/x in_guest printenv SSH_AUTH_SOCK)"
+# A10, B11, B13, B23: root in it, on its own device; net.sh has the rest
+# shellcheck disable=SC2016 # the guest's perl expands it
+send='socket(S, 17, 3, 0) or die $!; my ($i) = map { m,/([^/]+)$, }
+	grep { !m,/lo$, } glob "/sys/class/net/*"; open F, "/sys/class/net/$i/ifindex";
+	for (1 .. 3) { for (@ARGV) { send S, pack("H*", $_), 0,
+	pack("SnlSCC a8", 17, 3, $n //= <F>, 0, 0, 6, "") or die $! } sleep 1 }'
+mac=$(field "$info" mac)
+mapfile -t frames < <(python3 "$top/tests/lab/net_tap.py" frames "$mac" \
+	"$address" "$(port_of)")
+hear() { python3 "$top/tests/lab/net_tap.py" hear 20 >"$home/heard" & }
+tap_test() {
+	hear
+	check 'it sends frames' in_guest sudo perl -e "'$send'" "${frames[@]}"
+	wait $!
+	expect "what the host hears of them, $1" "$2" "$(cat "$home/heard")"
+}
+tap_test 'filtered' dns
+# nobody puts it right meanwhile
+mv "$netread" "$netread.away"
+ip link set "$(port_of)" type bridge_slave group_fwd_mask 0
+tap_test 'past the chains' 'dns v4-00 v4-02 v4-0e v6-00 v6-02 v6-0e'
+mv "$netread.away" "$netread"
+expect 'isolation, mended' on "$(isolation)"
 # A14
 expect 'no swap' '' "$(in_guest 'tail -n +2 /proc/swaps')"
 expect 'hostname' demo "$(in_guest hostname)"

@@ -289,7 +289,7 @@ int auth_check(struct auth *a, const char *authorization,
 	}
 	token = httphead_bearer(authorization, &len);
 	if (!token)
-		return err_set(e, ERR_DENIED,
+		return err_set(e, ERR_NOT_FOUND,
 			       "needs a token: Authorization: Bearer TOKEN "
 			       "(on the host: boxery mcp token add NAME)");
 	pthread_mutex_lock(&a->lock);
@@ -297,7 +297,7 @@ int auth_check(struct auth *a, const char *authorization,
 		reload(a);
 	found = mcptoken_find(&a->tokens, token, len);
 	rc = found ? find_principal(a, found, ret, e)
-		   : err_set(e, ERR_DENIED,
+		   : err_set(e, ERR_NOT_FOUND,
 			     "not a token of this server, or one that was "
 			     "revoked (on the host: boxery mcp token list)");
 	pthread_mutex_unlock(&a->lock);

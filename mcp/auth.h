@@ -6,7 +6,8 @@
  *          knows it by the token's name. It is counted, and lives on for whom
  *          it serves after its token was revoked; `revoked` then says so.
  * Units:   seconds of the wall clock for what is on record.
- * Errors:  ERR_DENIED for a token that is not one, or has no VM here.
+ * Errors:  ERR_NOT_FOUND for a token that is none, ERR_DENIED for one that has
+ *          no VM here.
  * Threads: any. auth_tick() from one at a time.
  */
 #ifndef MCP_AUTH_H

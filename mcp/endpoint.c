@@ -183,6 +183,10 @@ static bool check_who(struct endpoint *ep, struct endpoint_request *r,
 	struct err e = {0};
 
 	if (auth_check(ep->opts.auth, r->h.authorization, &r->who, &e) != 0) {
+		if (e.code == ERR_DENIED) {
+			refuse(ret, 403, err_msg(&e));
+			return false;
+		}
 		refuse(ret, 401, err_msg(&e));
 		ret->authenticate = r->h.authorization
 					    ? "Bearer realm=\"boxery\", "

@@ -889,7 +889,7 @@ def tokens_have_a_scope():
     assert server.stop() == 0
     server = Server("--vm", "further")
     a = ask_modern("server/discover", auth=one, port=server.port)
-    assert a.status == 401 and "none of the VMs" in a.error["message"]
+    assert a.status == 403 and "none of the VMs" in a.error["message"]
     assert server.stop() == 0
     for name in "reader", "one-vm":
         assert boxery("mcp", "token", "revoke", name)[0] == 0

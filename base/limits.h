@@ -90,7 +90,7 @@
  * keeps one or two open. */
 #define LIMIT_HTTP_CONNECTIONS_COUNT 1200
 /* Its request line and headers; proxies send some 2 KiB. */
-#define LIMIT_HTTP_HEAD_LEN (16 << 10)
+#define LIMIT_HTTP_HEAD_LEN ((size_t)16 << 10)
 /* A body that is too long is still read up to here, so that whoever sent it
  * is told and not cut off. */
 #define LIMIT_HTTP_DRAIN_LEN (16L << 20)
@@ -110,7 +110,7 @@
 #define LIMIT_HTTP_CALLS_COUNT 128
 /* Sessions of clients before 2026-07-28, and how long one may say nothing. */
 #define LIMIT_HTTP_SESSIONS_COUNT 1024
-#define LIMIT_HTTP_SESSION_IDLE_MS (30 * 60 * 1000)
+#define LIMIT_HTTP_SESSION_IDLE_MS (30LL * 60 * 1000)
 /* What may wait for a reader of a stream: notes beyond that are dropped. */
 #define LIMIT_HTTP_NOTES_COUNT 64
 /* Streams of a session that have ended but may be asked for again. */

@@ -179,9 +179,10 @@ static void reload(struct auth *a)
 	struct mcptokens before = a->tokens;
 	struct err e = {0};
 
-	a->tokens = (struct mcptokens){.missing = true};
-	if (mcptoken_load(a->opts.home, &a->tokens, &e) != 0)
+	if (mcptoken_load(a->opts.home, &a->tokens, &e) != 0) {
+		a->tokens = mcptoken_none(a->opts.home);
 		log_error("nobody is let in: %s", err_msg(&e));
+	}
 	for (struct principal **at = &a->current; *at;) {
 		struct principal *p = *at;
 

@@ -318,8 +318,8 @@ static void on_delete(struct endpoint *ep, struct endpoint_request *r,
 static void on_get(struct endpoint *ep, struct endpoint_request *r,
 		   struct endpoint_answer *ret)
 {
-	struct ssereader_opts o = {.comment_ms = LIMIT_HTTP_COMMENT_MS};
-	struct ssestream *stream;
+	struct exchange_reading reading = {
+		.opts = {.comment_ms = LIMIT_HTTP_COMMENT_MS}};
 	struct httpsession *s;
 	uint64_t number;
 
@@ -329,31 +329,29 @@ static void on_get(struct endpoint *ep, struct endpoint_request *r,
 	if (!s)
 		return;
 	if (!r->h.last_event_id) {
-		stream = httpsession_general(s);
+		reading.stream = httpsession_general(s);
 		/* what an earlier reader has had is not said again */
-		o.after = ssestream_taken(stream);
-	} else {
-		stream = httphead_event_id(r->h.last_event_id, &number,
-					   &o.after)
-				 ? httpsession_find_stream(s, number)
-				 : NULL;
+		reading.opts.after = ssestream_taken(reading.stream);
+	} else if (httphead_event_id(r->h.last_event_id, &number,
+				     &reading.opts.after)) {
+		reading.stream = httpsession_find_stream(s, number);
 	}
-	if (!stream) {
+	if (!reading.stream) {
 		refuse(ret, 400,
 		       "Last-Event-ID: that stream cannot be resumed any more");
 		httpsession_unref(s);
 		return;
 	}
-	o.prime = exchange_may_prime(s);
-	exchange_read(&ep->ex, r, s, stream, NULL, &o, ret);
+	reading.session = s;
+	reading.opts.prime = exchange_may_prime(s);
+	exchange_read(&ep->ex, r, &reading, ret);
 }
 
 /* -- messages -------------------------------------------------------------- */
 
 static bool is_call(const struct jsonrpc_msg *m)
 {
-	return m->kind == JSONRPC_REQUEST &&
-	       strcmp(m->method, "tools/call") == 0;
+	return m->id && m->method && strcmp(m->method, "tools/call") == 0;
 }
 
 /* Is this call better answered step by step? */
@@ -480,8 +478,7 @@ static void on_legacy(struct endpoint *ep, struct endpoint_request *r,
 {
 	struct httpsession *s;
 
-	if (m->kind == JSONRPC_REQUEST &&
-	    strcmp(m->method, "initialize") == 0) {
+	if (m->id && m->method && strcmp(m->method, "initialize") == 0) {
 		on_initialize(ep, r, m, ret);
 		return;
 	}

@@ -47,26 +47,24 @@ static void on_stream_gone(void *arg)
 	ssereader_leave(s->reader);
 }
 
-/* Takes the references to session and stream over; cancel_id is copied. */
 void exchange_read(struct exchange *ex, const struct endpoint_request *r,
-			  struct httpsession *session, struct ssestream *stream,
-			  const json_t *cancel_id,
-			  const struct ssereader_opts *o,
-			  struct endpoint_answer *ret)
+		   const struct exchange_reading *reading,
+		   struct endpoint_answer *ret)
 {
 	struct exchange_stream *s = ALLOC_NEW(struct exchange_stream);
 
 	s->ex = ex;
-	s->session = session;
+	s->session = reading->session;
 	s->watched = r->watched;
-	s->cancel_id = cancel_id ? json_deep_copy(cancel_id) : NULL;
-	s->reader = ssereader_new(stream, o);
-	ssestream_unref(stream);
+	s->cancel_id = reading->cancel_id ? json_deep_copy(reading->cancel_id)
+					  : NULL;
+	s->reader = ssereader_new(reading->stream, &reading->opts);
+	ssestream_unref(reading->stream);
 	watch_arm(ex->watch, s->watched, on_stream_gone, s,
-		  &session->who->revoked);
+		  &s->session->who->revoked);
 	ret->status = 200;
 	ret->stream = s;
-	if (atomic_load(&session->ended))
+	if (atomic_load(&s->session->ended))
 		ssereader_leave(s->reader);
 }
 
@@ -251,10 +249,12 @@ void exchange_streamed(struct exchange *ex,
 	struct session_io io = {s, streamed_send, streamed_start,
 				streamed_pause, streamed_end};
 	auto_json json_t *id = modern ? json_deep_copy(m->id) : NULL;
-	struct ssereader_opts o = {
-		.comment_ms = modern ? LIMIT_HTTP_NOTICE_MS
-				     : LIMIT_HTTP_COMMENT_MS,
-		.prime = exchange_may_prime(session),
+	struct exchange_reading reading = {
+		.stream = stream,
+		.cancel_id = id,
+		.opts = {.comment_ms = modern ? LIMIT_HTTP_NOTICE_MS
+					      : LIMIT_HTTP_COMMENT_MS,
+			 .prime = exchange_may_prime(session)},
 	};
 
 	s->ex = ex;
@@ -266,6 +266,7 @@ void exchange_streamed(struct exchange *ex,
 		ssestream_unref(stream);
 		return;
 	}
-	exchange_read(ex, r, httpsession_ref(session), stream, id, &o, ret);
+	reading.session = httpsession_ref(session);
+	exchange_read(ex, r, &reading, ret);
 }
 

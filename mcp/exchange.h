@@ -31,11 +31,17 @@ void exchange_whole(struct exchange *ex, const struct endpoint_request *r,
 void exchange_streamed(struct exchange *ex, const struct endpoint_request *r,
 		       struct httpsession *session, struct jsonrpc_msg *m,
 		       bool modern, struct endpoint_answer *ret);
-/* A stream to be read. Takes the references to session and stream over;
- * cancel_id, of the call that ends with its reader, is copied. */
+
+struct exchange_reading {
+	struct httpsession *session; /* both references are taken over */
+	struct ssestream *stream;
+	const json_t *cancel_id; /* of the call that ends with its reader, or
+				  * NULL; copied */
+	struct ssereader_opts opts;
+};
+/* A stream to be read. */
 void exchange_read(struct exchange *ex, const struct endpoint_request *r,
-		   struct httpsession *session, struct ssestream *stream,
-		   const json_t *cancel_id, const struct ssereader_opts *o,
+		   const struct exchange_reading *reading,
 		   struct endpoint_answer *ret);
 /* Does this client know events without data? */
 bool exchange_may_prime(const struct httpsession *s);

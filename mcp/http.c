@@ -31,6 +31,7 @@
 #include <malloc.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +47,7 @@
 /* connections over the limit that are told so; more are just closed */
 #define TOLD_COUNT 32
 /* two fds a connection, and what else is open */
-#define FILES_COUNT (3 * LIMIT_HTTP_CONNECTIONS_COUNT)
+#define FILES_COUNT ((rlim_t)3 * LIMIT_HTTP_CONNECTIONS_COUNT)
 /* for calls to end when the server does; jobs go on in the service */
 #define STOP_MS 2000
 
@@ -272,6 +273,7 @@ static enum MHD_Result on_whole(struct MHD_Connection *mhd, struct request *q)
 	return give(mhd, q->conn, &a);
 }
 
+/* the library's signature: NOLINTNEXTLINE(readability-function-size) */
 static enum MHD_Result handle(void *cls, struct MHD_Connection *mhd,
 			      const char *path, const char *method,
 			      const char *version, const char *data,
@@ -316,12 +318,16 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
 
 static struct conn *conn_new(struct http *h, struct MHD_Connection *mhd)
 {
+	static const unsigned gone_ms = LIMIT_HTTP_WRITE_MS;
 	struct conn *c = ALLOC_NEW(struct conn);
 	const union MHD_ConnectionInfo *fd =
 		MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
 	const union MHD_ConnectionInfo *peer = MHD_get_connection_info(
 		mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
+	/* a peer that is gone without a word, while we show life to it */
+	(void)setsockopt(fd->connect_fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+			 &gone_ms, sizeof(gone_ms));
 	c->http = h;
 	c->from_loopback = peer && httphead_is_loopback(peer->client_addr);
 	c->watched = watch_add(h->watch, fd->connect_fd);
@@ -419,6 +425,10 @@ static int read_pem(const char *path, bool is_private, char **ret,
 	return path_read_file(path, PEM_LEN, ret, ret_len, e);
 }
 
+/* GnuTLS's own choice still has TLS 1.0 in it */
+static const char priorities[] =
+	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
 static int start_daemon(struct http *h, const struct http_opts *o,
 			const char *cert, const char *key, struct err *e)
 {
@@ -429,6 +439,7 @@ static int start_daemon(struct http *h, const struct http_opts *o,
 	struct MHD_OptionItem tls[] = {
 		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)cert},
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)key},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)priorities},
 		{MHD_OPTION_END, 0, NULL}};
 
 	if (!cert)
@@ -439,7 +450,7 @@ static int start_daemon(struct http *h, const struct http_opts *o,
 		MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)(LIMIT_HTTP_CONNECTIONS_COUNT + TOLD_COUNT),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)(2 * LIMIT_HTTP_HEAD_LEN), MHD_OPTION_THREAD_STACK_SIZE,
+		2 * LIMIT_HTTP_HEAD_LEN, MHD_OPTION_THREAD_STACK_SIZE,
 		STACK_LEN, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY, tls,
@@ -513,8 +524,8 @@ int http_start(const struct http_opts *o, struct http **ret, struct err *e)
 	struct http *h = ALLOC_NEW(struct http);
 
 	raise_file_limit();
-	/* a heap per thread would never shrink again */
-	mallopt(M_ARENA_MAX, 2);
+	/* a heap per thread would never shrink again; there is one yet */
+	mallopt(M_ARENA_MAX, 2); /* NOLINT(concurrency-mt-unsafe) */
 	if (watch_new(on_tick, h, &h->watch, e) != 0) {
 		close(o->listen_fd);
 		free(h);

@@ -179,6 +179,15 @@ int mcptoken_load(const struct home *h, struct mcptokens *ret, struct err *e)
 	return 0;
 }
 
+struct mcptokens mcptoken_none(const struct home *h)
+{
+	autofree char *path = store_path(h);
+	struct mcptokens t = {0};
+
+	t.missing = stat(path, &t.stamp) != 0;
+	return t;
+}
+
 bool mcptoken_is_stale(const struct home *h, const struct mcptokens *t)
 {
 	autofree char *path = store_path(h);

@@ -48,6 +48,8 @@ struct mcptokens {
 
 int mcptoken_load(const struct home *h, struct mcptokens *ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* One without tokens, until the file changes: where it cannot be read. */
+struct mcptokens mcptoken_none(const struct home *h);
 void mcptoken_finish(struct mcptokens *t);
 /* Is what was read no longer what there is? */
 bool mcptoken_is_stale(const struct home *h, const struct mcptokens *t);

@@ -1046,6 +1046,16 @@ def tls_on_any_address():
     until(lambda: service_calls() == 1, 5, "the call runs")
     c.close()
     until(lambda: service_calls() == 0, 2, "the call ended")
+    old = ssl.create_default_context(cafile=cert)
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    old.minimum_version = ssl.TLSVersion.TLSv1
+    old.maximum_version = ssl.TLSVersion.TLSv1_1
+    c = Conn(server.port)
+    try:
+        old.wrap_socket(c.sock, server_hostname="localhost")
+        raise AssertionError("TLS 1.1 was taken")
+    except OSError:
+        c.close()
     # plain HTTP there is no way in
     plain = Conn(server.port)
     plain.send(request(body=initialize()))

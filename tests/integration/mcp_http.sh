@@ -26,7 +26,7 @@ ok() {
 
 ulimit -n 8192
 mkdir "$home/raw"
-python3 tests/integration/mcp_http.py "$bin" "$home/raw"
+python3 -W ignore::DeprecationWarning tests/integration/mcp_http.py "$bin" "$home/raw"
 ok "raw protocol"
 
 npm_setup

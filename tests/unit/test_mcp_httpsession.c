@@ -191,7 +191,7 @@ static void few_ended_streams_are_kept(void **state)
 	struct principal *who;
 	struct auth *a = open_auth(&who);
 	struct httpsession *s = open_one(t, who, true);
-	struct ssestream *open_one_ = httpsession_stream(s);
+	struct ssestream *going_on = httpsession_stream(s);
 	uint64_t numbers[LIMIT_HTTP_KEPT_COUNT + 2], big;
 
 	(void)state;
@@ -202,14 +202,14 @@ static void few_ended_streams_are_kept(void **state)
 	assert_false(has_stream(s, numbers[1]));
 	assert_true(has_stream(s, numbers[2]));
 	/* one that goes on is not counted */
-	assert_true(has_stream(s, ssestream_number(open_one_)));
+	assert_true(has_stream(s, ssestream_number(going_on)));
 	/* a large one stays alone */
 	big = add_stream(s, LIMIT_HTTP_KEPT_LEN + 1);
 	httpsessions_tick(t);
 	assert_true(has_stream(s, big));
 	assert_false(has_stream(s, numbers[ARRAY_COUNT(numbers) - 1]));
 	assert_false(has_stream(s, 12345));
-	ssestream_unref(open_one_);
+	ssestream_unref(going_on);
 	httpsessions_end_all(t);
 	httpsession_unref(s);
 	httpsessions_free(t);

@@ -164,6 +164,8 @@ static void a_broken_store_is_an_error(void **state)
 		tree_text(unit_path("config/mcp-tokens.json"), texts[i]);
 		if (mcptoken_load(&home, &t, &e) == 0)
 			fail_msg("taken: %s", texts[i]);
+		t = mcptoken_none(&home);
+		assert_false(mcptoken_is_stale(&home, &t));
 		assert_int_equal(mcptoken_add(&home, "x", &all, &text, &e), -1);
 		assert_int_equal(mcptoken_first(&home, &path, &e), -1);
 		kept = tree_read(unit_path("config/mcp-tokens.json"));

@@ -344,6 +344,29 @@ bool path_is_beneath(const char *path, const char *dir)
 	       real_dir[len - 1] == '/';
 }
 
+char *path_beside_program(const char *const places[], size_t count)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return NULL;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	for (size_t i = 0; i < count; i++) {
+		autofree char *path = path_join(self, places[i]);
+		char *real = realpath(path, NULL);
+
+		if (real)
+			return real;
+	}
+	return NULL;
+}
+
 char *path_of_fd(int fd)
 {
 	char name[64];

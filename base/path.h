@@ -55,6 +55,9 @@ char *path_real(const char *path);
 /* Is path (real, symlinks resolved) equal to or beneath dir (real)?
  * By path_real(): either may not exist yet. */
 bool path_is_beneath(const char *path, const char *dir);
+/* The first of places, relative to where this program lies, that exists: its
+ * real path, free(). NULL: none. */
+char *path_beside_program(const char *const places[], size_t count);
 /* The path the kernel knows an fd by; NULL when it has none. free() */
 char *path_of_fd(int fd);
 /*

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/file.h>
@@ -30,23 +29,10 @@ static bool nobody_there(const struct err *e)
 /* The service's program: of the same build as ours when that lies beside. */
 static char *find_program(void)
 {
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	static const char *const beside[] = {"boxery-host"};
+	char *path = path_beside_program(beside, ARRAY_COUNT(beside));
 
-	if (n > 0) {
-		self[n] = '\0';
-		slash = strrchr(self, '/');
-		if (slash) {
-			autofree char *beside = NULL;
-
-			*slash = '\0';
-			beside = path_join(self, "boxery-host");
-			if (access(beside, X_OK) == 0)
-				return TAKE_PTR(beside);
-		}
-	}
-	return alloc_str("boxery-host");
+	return path ? path : alloc_str(beside[0]);
 }
 
 /* The environment a service gets; envp and what it points to are freed by

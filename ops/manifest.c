@@ -289,6 +289,23 @@ int manifest_take_name(const struct treewire_record *head, char **ret,
 	return 0;
 }
 
+int manifest_take(struct manifest *m, char **name,
+		  const struct treewire_record *r, bool *ret_whole,
+		  struct err *e)
+{
+	if (r->type == TREE_HEAD && !*name)
+		return manifest_take_name(r, name, e);
+	if (r->type == TREE_ENTRY && *name)
+		return manifest_add(m, &r->entry, e);
+	if (r->type != TREE_MANIFEST_END || !*name)
+		return err_set(e, ERR_PROTOCOL, "copy: record %u out of turn",
+			       (unsigned)r->type);
+	if (manifest_end(m, r->count, e) != 0)
+		return -1;
+	*ret_whole = true;
+	return 0;
+}
+
 static bool ends_in_slash(const char *path)
 {
 	size_t len = strlen(path);

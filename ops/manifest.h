@@ -83,6 +83,11 @@ int manifest_place(const struct manifest *m, const char *root_name,
 /* The name in a HEAD record: "" or one good component. Copied, free(). */
 int manifest_take_name(const struct treewire_record *head, char **ret,
 		       struct err *e) __attribute__((warn_unused_result));
+/* A sink's part of the listing, record by record: HEAD (*name is NULL until
+ * then), entries, its end, which is *ret_whole. */
+int manifest_take(struct manifest *m, char **name,
+		  const struct treewire_record *r, bool *ret_whole,
+		  struct err *e) __attribute__((warn_unused_result));
 
 CLEANUP_DEFINE(manifest, struct manifest, manifest_free)
 #define auto_manifest __attribute__((cleanup(cleanup_manifest_)))

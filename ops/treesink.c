@@ -534,17 +534,11 @@ size_t treesink_produce(struct treesink *t, void *p, size_t max)
 static int take_listed(struct treesink *t, const struct treewire_record *r,
 		       struct err *e)
 {
-	if (r->type == TREE_HEAD && !t->root_name)
-		return manifest_take_name(r, &t->root_name, e);
-	if (r->type == TREE_ENTRY && t->root_name)
-		return manifest_add(t->m, &r->entry, e);
-	if (r->type == TREE_MANIFEST_END && t->root_name) {
-		if (manifest_end(t->m, r->count, e) != 0)
-			return -1;
-		return start_plan(t, e);
-	}
-	return err_set(e, ERR_PROTOCOL, "copy: record %u out of turn",
-		       (unsigned)r->type);
+	bool whole = false;
+
+	if (manifest_take(t->m, &t->root_name, r, &whole, e) != 0)
+		return -1;
+	return whole ? start_plan(t, e) : 0;
 }
 
 static int take_sent(struct treesink *t, const struct treewire_record *r,

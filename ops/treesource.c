@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "ops/manifest.h"
 #include "ops/treewire.h"
+#include "ops/wants.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,11 +32,6 @@
  */
 enum state { HEAD, WALK, WAIT, SEND, DONE, END };
 
-struct want {
-	uint32_t index;
-	uint64_t offset;
-};
-
 struct treesource {
 	const struct copyroot *root;
 	struct copyroot_place place;
@@ -50,8 +46,8 @@ struct treesource {
 	uint32_t special_count;
 	char *special; /* the first */
 
-	struct want *wants;
-	size_t want_count, want_size, want_at;
+	struct wants wants;
+	size_t want_at;
 	int fd;	       /* the file being sent, or -1 */
 	uint64_t left; /* of it */
 };
@@ -341,7 +337,7 @@ static void step_head(struct treesource *s)
 
 static const struct manifest_entry *current(const struct treesource *s)
 {
-	return manifest_at(s->m, s->wants[s->want_at].index);
+	return manifest_at(s->m, s->wants.list[s->want_at].index);
 }
 
 static const char *shown(const struct treesource *s,
@@ -369,7 +365,7 @@ static int check_same(const struct treesource *s, struct err *e)
 
 static int open_file(struct treesource *s, struct err *e)
 {
-	const struct want *w = &s->wants[s->want_at];
+	const struct want *w = &s->wants.list[s->want_at];
 	const struct manifest_entry *n = current(s);
 
 	if (*n->path)
@@ -453,13 +449,13 @@ static void next_file(struct treesource *s)
 	struct treewire_record r = {.type = TREE_FILE};
 	struct err e = {0};
 
-	if (s->want_at == s->want_count) {
+	if (s->want_at == s->wants.count) {
 		say_simple(s, TREE_DONE);
 		s->state = DONE;
 		return;
 	}
-	r.index = s->wants[s->want_at].index;
-	r.offset = s->wants[s->want_at].offset;
+	r.index = s->wants.list[s->want_at].index;
+	r.offset = s->wants.list[s->want_at].offset;
 	say(s, &r);
 	if (open_file(s, &e) != 0)
 		end_file(s, &e);
@@ -520,28 +516,6 @@ size_t treesource_produce(struct treesource *s, void *p, size_t max)
 	return done;
 }
 
-static int take_want(struct treesource *s, const struct treewire_record *r,
-		     struct err *e)
-{
-	const struct manifest_entry *n;
-
-	if (r->index >= manifest_count(s->m) ||
-	    (s->want_count > 0 &&
-	     r->index <= s->wants[s->want_count - 1].index))
-		return err_set(e, ERR_PROTOCOL, "a file wanted out of order");
-	n = manifest_at(s->m, r->index);
-	if (n->type != 'f' || r->offset > n->len)
-		return err_set(e, ERR_PROTOCOL, "%s: wanted where it is not",
-			       n->path);
-	if (s->want_count == s->want_size) {
-		s->want_size = s->want_size ? s->want_size * 2 : 64;
-		s->wants = alloc_resize(s->wants, s->want_size,
-					sizeof(*s->wants));
-	}
-	s->wants[s->want_count++] = (struct want){r->index, r->offset};
-	return 0;
-}
-
 static int take_record(const struct treewire_record *r, void *ctx,
 		       struct err *e)
 {
@@ -550,9 +524,9 @@ static int take_record(const struct treewire_record *r, void *ctx,
 	if (s->state == END)
 		return 0;
 	if (r->type == TREE_WANT && s->state == WAIT)
-		return take_want(s, r, e);
+		return wants_add(&s->wants, s->m, r, e);
 	if (r->type == TREE_WANT_END && s->state == WAIT &&
-	    r->count == s->want_count) {
+	    r->count == s->wants.count) {
 		s->state = SEND;
 		return 0;
 	}
@@ -633,7 +607,7 @@ void treesource_free(struct treesource *s)
 		close(s->place.dir_fd);
 	free(s->name);
 	free(s->special);
-	free(s->wants);
+	wants_finish(&s->wants);
 	manifest_free(s->m);
 	buf_finish(&s->in);
 	buf_finish(&s->out);

@@ -458,16 +458,13 @@ static int finish(struct sink *t, struct err *e)
 static int take_listed(struct sink *t, const struct treewire_record *r,
 		       struct err *e)
 {
-	if (r->type == TREE_HEAD && !t->root_name)
-		return manifest_take_name(r, &t->root_name, e);
-	if (r->type == TREE_ENTRY && t->root_name)
-		return manifest_add(t->m, &r->entry, e);
-	if (r->type == TREE_MANIFEST_END && t->root_name) {
+	bool whole = false;
+
+	if (manifest_take(t->m, &t->root_name, r, &whole, e) != 0)
+		return -1;
+	if (whole)
 		t->state = LOOK;
-		return manifest_end(t->m, r->count, e);
-	}
-	return err_set(e, ERR_PROTOCOL, "copy: record %u out of turn",
-		       (unsigned)r->type);
+	return 0;
 }
 
 static int take_sent(struct sink *t, const struct treewire_record *r,

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "ops/manifest.h"
+#include "ops/wants.h"
 #include "vmctl/copy.h"
 #include "vmctl/copy_impl.h"
 #include "vmctl/copy_list.h"
@@ -42,11 +43,6 @@
 /* of a complaint */
 #define SAID_LEN 16384
 
-struct want {
-	uint32_t index;
-	uint64_t offset;
-};
-
 struct batch {
 	size_t first, count;
 };
@@ -59,8 +55,7 @@ struct source {
 	struct manifest *m;
 	bool sftp; /* listed by sftp: whole seconds, and stat may be missing */
 
-	struct want *wants;
-	size_t want_count, want_size;
+	struct wants wants;
 	bool wanted, finished; /* WANT_END came; RESULT came */
 	uint64_t total, done, confirmed; /* bytes */
 	struct err result;
@@ -138,23 +133,9 @@ static int list(struct source *s, struct err *e)
 static int take_want(struct source *s, const struct treewire_record *r,
 		     struct err *e)
 {
-	const struct manifest_entry *n;
-
-	if (r->index >= manifest_count(s->m) ||
-	    (s->want_count > 0 &&
-	     r->index <= s->wants[s->want_count - 1].index))
-		return err_set(e, ERR_PROTOCOL, "a file wanted out of order");
-	n = manifest_at(s->m, r->index);
-	if (n->type != 'f' || r->offset > n->len)
-		return err_set(e, ERR_PROTOCOL, "%s: wanted where it is not",
-			       n->path);
-	if (s->want_count == s->want_size) {
-		s->want_size = s->want_size ? s->want_size * 2 : 64;
-		s->wants = alloc_resize(s->wants, s->want_size,
-					sizeof(*s->wants));
-	}
-	s->wants[s->want_count++] = (struct want){r->index, r->offset};
-	s->total += n->len - r->offset;
+	if (wants_add(&s->wants, s->m, r, e) != 0)
+		return -1;
+	s->total += manifest_at(s->m, r->index)->len - r->offset;
 	return 0;
 }
 
@@ -166,7 +147,7 @@ static int take_record(const struct treewire_record *r, void *ctx,
 	if (r->type == TREE_WANT && !s->wanted)
 		return take_want(s, r, e);
 	if (r->type == TREE_WANT_END && !s->wanted &&
-	    r->count == s->want_count) {
+	    r->count == s->wants.count) {
 		s->wanted = true;
 		return 0;
 	}
@@ -186,7 +167,7 @@ static int take_record(const struct treewire_record *r, void *ctx,
 static const struct manifest_entry *wanted_entry(const struct source *s,
 						 size_t i)
 {
-	return manifest_at(s->m, s->wants[i].index);
+	return manifest_at(s->m, s->wants.list[i].index);
 }
 
 /* Where an entry is in the guest. free() */
@@ -205,7 +186,7 @@ static char *guest_path(const struct source *s, const struct manifest_entry *n)
 static int batch_line(const struct source *s, const struct batch *b,
 		      struct buf *line, struct err *e)
 {
-	uint64_t offset = s->wants[b->first].offset;
+	uint64_t offset = s->wants.list[b->first].offset;
 
 	buf_reset(line);
 	if (buf_add_str(line, "set --", e) != 0)
@@ -243,7 +224,7 @@ static struct batch next_batch(const struct source *s)
 	uint64_t len = 0;
 	size_t text_len = 0;
 
-	while (b.first + b.count < s->want_count && b.count < BATCH_FILES) {
+	while (b.first + b.count < s->wants.count && b.count < BATCH_FILES) {
 		size_t i = b.first + b.count;
 		const struct manifest_entry *n = wanted_entry(s, i);
 
@@ -251,8 +232,8 @@ static struct batch next_batch(const struct source *s)
 		text_len += strlen(s->path) + strlen(n->path);
 		if (b.count > 0 &&
 		    (s->sftp || len > BATCH_LEN || text_len > BATCH_TEXT_LEN / 2 ||
-		     s->wants[i].offset > 0 || i < s->alone_before ||
-		     s->wants[b.first].offset > 0))
+		     s->wants.list[i].offset > 0 || i < s->alone_before ||
+		     s->wants.list[b.first].offset > 0))
 			break;
 		b.count++;
 	}
@@ -266,7 +247,7 @@ static int send_batches(struct source *s, struct err *e)
 
 	buf_init(&line, LINE_LEN);
 	while (rc == 0 && s->flight_count < BATCHES &&
-	       s->next < s->want_count) {
+	       s->next < s->wants.count) {
 		struct batch b = next_batch(s);
 
 		rc = batch_line(s, &b, &line, e) != 0 ||
@@ -369,10 +350,10 @@ static int verify_sftp(struct source *s, const struct batch *b, struct err *e)
 /* The bytes of a wanted file: 1, 0 when they are not what was listed, -1. */
 static int pass_bytes(struct source *s, size_t i, struct err *e)
 {
-	uint64_t left = wanted_entry(s, i)->len - s->wants[i].offset;
+	uint64_t left = wanted_entry(s, i)->len - s->wants.list[i].offset;
 	struct treewire_record r = {.type = TREE_FILE,
-				    .index = s->wants[i].index,
-				    .offset = s->wants[i].offset};
+				    .index = s->wants.list[i].index,
+				    .offset = s->wants.list[i].offset};
 
 	if (copy_say(&s->wire, &r, e) != 0)
 		return -1;
@@ -499,7 +480,7 @@ static int run(struct source *s, struct err *e)
 		if (copy_recv(&s->wire, e) != 0)
 			return -1;
 	}
-	while (s->next < s->want_count || s->flight_count > 0) {
+	while (s->next < s->wants.count || s->flight_count > 0) {
 		if (copy_poll(&s->wire, e) != 0 || send_batches(s, e) != 0 ||
 		    read_batch(s, e) != 0)
 			return -1;
@@ -542,7 +523,7 @@ int copy_from_guest(const struct copy_side *side, struct err *e)
 	copysh_free(s.sh);
 	copy_wire_finish(&s.wire);
 	manifest_free(s.m);
-	free(s.wants);
+	wants_finish(&s.wants);
 	free(s.text);
 	free(s.path);
 	return rc;

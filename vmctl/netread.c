@@ -191,25 +191,8 @@ char *netread_find_ours(void)
 		"../libexec/boxery/boxery-netread", /* PREFIX/bin */
 		"boxery-netread",		    /* build/MODE/bin */
 	};
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
 
-	if (n <= 0)
-		return NULL;
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
-		return NULL;
-	*slash = '\0';
-	for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
-		autofree char *path = path_join(self, places[i]);
-		char *real = realpath(path, NULL);
-
-		if (real)
-			return real;
-	}
-	return NULL;
+	return path_beside_program(places, ARRAY_COUNT(places));
 }
 
 /* A member of group libvirt can read the installed one; who cannot has a

@@ -14,10 +14,7 @@
 #include "vmctl/registry.h"
 #include "vmctl/sshconfig.h"
 
-#include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Installed beside us, or in the tree we were built in. NULL: nowhere, which
  * build-base will say. */
@@ -27,26 +24,8 @@ static char *find_guest_dir(void)
 		"../share/boxery/guest", /* PREFIX/bin */
 		"../../../guest",	 /* build/MODE/bin */
 	};
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
 
-	if (n <= 0)
-		return NULL;
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
-		return NULL;
-	*slash = '\0';
-	for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
-		autofree char *path = path_join(self, places[i]);
-		autofree char *real = realpath(path, NULL);
-		struct stat st;
-
-		if (real && stat(real, &st) == 0 && S_ISDIR(st.st_mode))
-			return TAKE_PTR(real);
-	}
-	return NULL;
+	return path_beside_program(places, ARRAY_COUNT(places));
 }
 
 static int drop_unused(struct image *i, void *ctx, struct err *e)

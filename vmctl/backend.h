@@ -96,7 +96,7 @@ struct backend_ops {
 	 * cancel_fd readable: ERR_CANCELLED, and it keeps its power. */
 	int (*stop)(struct backend *b, const char *name, bool force,
 		    struct deadline d, int cancel_fd, struct err *e);
-	/* The power, if it still is the boot that port() told of. */
+	/* The power, if it still is the boot that port() told of; else 1. */
 	int (*cut)(struct backend *b, const char *name, int id, struct err *e);
 	/* Forget a machine that is off, its address too, and the address that
 	 * was reserved for mac (or ""). One that is not known is fine. */

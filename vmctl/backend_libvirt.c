@@ -431,8 +431,8 @@ static int bl_cut(struct backend *b, const char *name, int id, struct err *e)
 		return -1;
 	d = look_up(l, c, name, &absent, e);
 	if (!d)
-		return absent ? 0 : -1;
-	return (int)virDomainGetID(d) == id ? power_off(d, name, e) : 0;
+		return absent ? 1 : -1;
+	return (int)virDomainGetID(d) == id ? power_off(d, name, e) : 1;
 }
 
 /* -- set-up ------------------------------------------------------------------ */

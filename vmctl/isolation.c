@@ -182,6 +182,7 @@ int isolation_check_stopped(const struct vm_record *v, struct err *e)
 	return *v->stopped ? fail_stopped(v->name, v->stopped, e) : 0;
 }
 
+/* First the reason: whoever sees that it is off looks for one. */
 static int power_off(struct service *s, const char *name,
 		     const struct isolation_look *look, struct err *e)
 {
@@ -192,18 +193,24 @@ static int power_off(struct service *s, const char *name,
 		.job = "",
 		.outcome = ERR_STATE,
 	};
+	const char *why = err_msg(&look->why);
+	int rc;
 
-	if (s->backend->ops->cut(s->backend, name, look->id, e)) {
-		log_error("%s runs on though %s: %s", name, err_msg(&look->why),
-			  err_msg(e));
+	if (registry_set_stopped(s->registry, name, why, NULL))
+		log_warn("%s: why it is stopped is not on record", name);
+	rc = s->backend->ops->cut(s->backend, name, look->id, e);
+	if (rc != 0)
+		(void)!registry_set_stopped(s->registry, name, "", NULL);
+	if (rc < 0) {
+		log_error("%s runs on though %s: %s", name, why, err_msg(e));
 		return -1;
 	}
-	log_error("%s was stopped: %s", name, err_msg(&look->why));
-	if (registry_set_stopped(s->registry, name, err_msg(&look->why), NULL))
-		log_warn("%s: why it was stopped is not on record", name);
+	if (rc > 0)
+		return err_set(e, ERR_STATE, "%s went off meanwhile", name);
+	log_error("%s was stopped: %s", name, why);
 	if (s->audit)
 		audit_add(s->audit, &entry);
-	return fail_stopped(name, err_msg(&look->why), e);
+	return fail_stopped(name, why, e);
 }
 
 int isolation_enforce(struct service *s, const char *name, struct err *e)

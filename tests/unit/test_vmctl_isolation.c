@@ -18,6 +18,7 @@ struct fake {
 	const struct machine_port *ports; /* one a look; the last stays */
 	unsigned count, at;
 	atomic_int cut_id;
+	int cut_rc;
 	void (*lost)(void *ctx);
 	void *lost_ctx;
 };
@@ -40,7 +41,7 @@ static int cut(struct backend *b, const char *name, int id, struct err *e)
 	(void)name;
 	(void)e;
 	((struct fake *)b)->cut_id = id;
-	return 0;
+	return ((struct fake *)b)->cut_rc;
 }
 
 static void on_lost(struct backend *b, void (*lost)(void *ctx), void *ctx)
@@ -274,6 +275,12 @@ static void enforcing(void **state)
 	f.ports = &open_port;
 	f.count = 1;
 	f.at = 0;
+	/* somebody else ended it first: not our doing */
+	f.cut_rc = 1;
+	assert_fails(isolation_enforce(&s, "demo", &e), &e, ERR_STATE,
+		     "went off meanwhile");
+	expect_stopped(&s, "");
+	f.cut_rc = 0;
 	assert_fails(isolation_enforce(&s, "demo", &e), &e, ERR_STATE,
 		     "demo was stopped");
 	assert_int_equal(f.cut_id, 7);

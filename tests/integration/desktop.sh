@@ -674,6 +674,10 @@ hostile_servers() {
 				echo "$lie $n"
 			done
 		done
+		# each another way
+		for n in {24..70} {1000..1003}; do
+			echo "scramble $n"
+		done
 		# these take the whole of their time
 		for n in 0 5 42 43 44 45 48 56 66; do
 			for lie in stall half drip events messages damage \

@@ -4,8 +4,9 @@
  *   xhostile SOCKET MAP LIE N
  *
  * Serves one connection truthfully up to the N-th reply (0: the setup), tells
- * the LIE in its place, once or for ever, and the truth after. MAP is a
- * keyboard map to send. Prints nothing; ends when its client does.
+ * the LIE in its place, once or for ever, and the truth after; or scrambles
+ * some of them from there on, another way for each N. MAP is a keyboard map to
+ * send. Prints nothing; ends when its client does.
  */
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -26,6 +27,7 @@ struct server {
 	int fd;
 	uint16_t requests;
 	unsigned answered, truthful;
+	uint32_t seed;
 	const char *lie;
 	char *map;
 	size_t map_len;
@@ -142,6 +144,46 @@ static void tell_lie(struct server *s)
 	s->truthful = UINT32_MAX;
 }
 
+static uint32_t roll(struct server *s)
+{
+	s->seed = s->seed * 1664525 + 1013904223;
+	return s->seed >> 8;
+}
+
+static bool is_scrambler(const struct server *s)
+{
+	return strcmp(s->lie, "scramble") == 0;
+}
+
+/* A reply as far as its head goes; the rest is anything: bytes turned over, or
+ * all of them, of its own length or another. */
+static void scramble(struct server *s, const uint8_t fields[31],
+		     const void *more, size_t len)
+{
+	static uint8_t body[SIDE_PX * SIDE_PX * 4 + 65536];
+	uint8_t head[32] = {1};
+	uint32_t units, flips = 1 + roll(s) % 4;
+
+	memcpy(head + 1, fields, 31);
+	if (len > 0 && len <= sizeof(body))
+		memcpy(body, more, len);
+	if (roll(s) % 4 == 0)
+		len = roll(s) % 4 * 4 + (roll(s) % 2 ? 0 : len);
+	for (uint32_t i = 0; i < flips; i++) {
+		size_t at = roll(s) % (24 + (len < 64 ? len : 64));
+
+		if (at < 24)
+			head[8 + at] = (uint8_t)roll(s);
+		else
+			body[at - 24] = (uint8_t)roll(s);
+	}
+	units = (uint32_t)(len / 4);
+	memcpy(head + 2, &s->requests, 2);
+	memcpy(head + 4, &units, 4);
+	put(s, head, sizeof(head));
+	put(s, body, units * 4);
+}
+
 /* ---- the truth ---- */
 
 static void reply(struct server *s, const uint8_t fields[31], const void *more,
@@ -150,7 +192,12 @@ static void reply(struct server *s, const uint8_t fields[31], const void *more,
 	uint8_t head[32] = {1};
 	uint32_t units = (uint32_t)(len / 4);
 
-	if (++s->answered >= s->truthful) {
+	if (++s->answered >= s->truthful && is_scrambler(s)) {
+		if (roll(s) % 3 == 0) {
+			scramble(s, fields, more, len);
+			return;
+		}
+	} else if (s->answered >= s->truthful) {
 		tell_lie(s);
 		return;
 	}
@@ -300,7 +347,7 @@ static void greet(struct server *s)
 		fprintf(stderr, "xhostile: %s\n", err_msg(&e));
 		exit(1);
 	}
-	if (s->truthful == 0)
+	if (s->truthful == 0 && !is_scrambler(s))
 		tell_lie(s);
 	put(s, setup, len);
 }
@@ -317,6 +364,7 @@ int main(int argc, char *argv[])
 	}
 	s.lie = argv[3];
 	s.truthful = (unsigned)strtoul(argv[4], NULL, 10);
+	s.seed = s.truthful * 2654435761U;
 	if (path_read_file(argv[2], 65536, &s.map, &s.map_len, &e) != 0 ||
 	    (fd = fd_unix_listen(argv[1], &e)) < 0) {
 		fprintf(stderr, "xhostile: %s\n", err_msg(&e));

@@ -8,6 +8,7 @@
  *                              how many pixels differ, and where
  *   xstate noise SEED COUNT    draw COUNT pictures on the root window, one
  *                              every 20 ms; says so after the first
+ *   xstate photo SEED          draw something like a photograph all over
  *   xstate blink X Y WIDTH HEIGHT MS COUNT
  *                              give a part of the root window another colour
  *                              COUNT times, every MS; says so after the first
@@ -165,6 +166,50 @@ static int draw_pictures(uint32_t seed, unsigned count)
 	return 0;
 }
 
+/* Soft shapes of many colours, and the grain of a camera. */
+static void paint(uint8_t *bgrx, unsigned width_px, unsigned at_y,
+		  unsigned rows, uint32_t seed)
+{
+	uint32_t grain = seed * 2654435761U + at_y;
+
+	for (unsigned y = at_y; y < at_y + rows; y++) {
+		for (unsigned x = 0; x < width_px; x++) {
+			for (unsigned k = 0; k < 3; k++) {
+				unsigned u = (x + seed * 97 + k * 171) % 1024;
+				unsigned v = (y * 2 + seed * 31 + k * 87) % 512;
+				unsigned soft = (u < 512 ? u : 1023 - u) / 4 +
+						(v < 256 ? v : 511 - v) / 4;
+
+				grain = grain * 1664525 + 1013904223;
+				*bgrx++ = (uint8_t)(20 + soft + (grain >> 29));
+			}
+			*bgrx++ = 0;
+		}
+	}
+}
+
+static int draw_photo(uint32_t seed)
+{
+	enum { ROWS = 32 };
+	const uint32_t inferiors = XCB_SUBWINDOW_MODE_INCLUDE_INFERIORS;
+	const unsigned width_px = screen->width_in_pixels;
+	xcb_gcontext_t gc = xcb_generate_id(c);
+	uint8_t *band = malloc((size_t)width_px * ROWS * 4);
+
+	if (!band)
+		return 1;
+	xcb_create_gc(c, gc, screen->root, XCB_GC_SUBWINDOW_MODE, &inferiors);
+	for (unsigned y = 0; y < screen->height_in_pixels; y += ROWS) {
+		paint(band, width_px, y, ROWS, seed);
+		xcb_put_image(c, XCB_IMAGE_FORMAT_Z_PIXMAP, screen->root, gc,
+			      (uint16_t)width_px, ROWS, 0, (int16_t)y, 0,
+			      screen->root_depth, width_px * ROWS * 4, band);
+	}
+	sync_server();
+	free(band);
+	return 0;
+}
+
 static int blink(char *argv[])
 {
 	const unsigned gap_ms = number(argv[4]), count = number(argv[5]);
@@ -210,6 +255,8 @@ int main(int argc, char *argv[])
 		return compare(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "noise") == 0)
 		return draw_pictures(number(argv[2]), number(argv[3]));
+	if (argc == 3 && strcmp(argv[1], "photo") == 0)
+		return draw_photo(number(argv[2]));
 	if (argc == 8 && strcmp(argv[1], "blink") == 0)
 		return blink(argv + 2);
 	if (argc == 4 && strcmp(argv[1], "lock") == 0)

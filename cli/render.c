@@ -190,10 +190,10 @@ static int render_table(struct buf *out, const char *keys, const json_t *rows,
 			struct err *e)
 {
 	struct column cols[COLUMNS_MAX];
-	size_t count =
-		drop_absent(cols, split_columns(keys, cols), rows);
+	size_t count = split_columns(keys, cols);
 	char cell[CELL_SIZE];
 
+	count = drop_absent(cols, count, rows);
 	for (size_t r = 0; r < json_array_size(rows); r++) {
 		const json_t *row = json_array_get(rows, r);
 

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "ops/client.h"
-#include "tests/support/shape.h"
+#include "tests/support/result_shape.h"
 
 #include <stdio.h>
 #include <string.h>

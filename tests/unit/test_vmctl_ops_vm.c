@@ -1,5 +1,5 @@
 /* What is told of machines when the hypervisor has its say, and when not. */
-#include "tests/support/shape.h"
+#include "tests/support/result_shape.h"
 #include "tests/support/unit.h"
 
 #include "base/alloc.h"

@@ -1,13 +1,13 @@
 /*
- * shape.h - does a result have the shape that its row of the table promises?
+ * result_shape.h - does a result have the shape that its row of the table promises?
  *
  * Shapes:  every member that is always there is there, each has its type, and
  *          there is none that the row does not know.
  * Errors:  ERR_INTERNAL naming the member.
  * Threads: no state.
  */
-#ifndef TESTS_SUPPORT_SHAPE_H
-#define TESTS_SUPPORT_SHAPE_H
+#ifndef TESTS_SUPPORT_RESULT_SHAPE_H
+#define TESTS_SUPPORT_RESULT_SHAPE_H
 
 #include "base/err.h"
 #include "ops/op.h"

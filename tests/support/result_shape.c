@@ -1,4 +1,4 @@
-#include "tests/support/shape.h"
+#include "tests/support/result_shape.h"
 
 #include <string.h>
 

@@ -340,6 +340,19 @@ static int add_token(const struct home *h, struct mcptokens *t,
 	return 0;
 }
 
+/* Jobs belong to a client's name, and these are other clients'. */
+static int check_name(const char *name, struct err *e)
+{
+	if (validate_client_name(name, e) != 0)
+		return -1;
+	if (strcmp(name, "cli") == 0 || strcmp(name, "stdio") == 0)
+		return err_set(e, ERR_INVALID,
+			       "\"%s\" is the name of clients without a token: "
+			       "take another",
+			       name);
+	return 0;
+}
+
 int mcptoken_add(const struct home *h, const char *name,
 		 const struct mcptoken_scope *scope, struct secret **ret_text,
 		 struct err *e)
@@ -348,7 +361,7 @@ int mcptoken_add(const struct home *h, const char *name,
 	autoclose int lock = -1;
 	int rc;
 
-	if (validate_client_name(name, e) != 0)
+	if (check_name(name, e) != 0)
 		return -1;
 	lock = lock_store(h, e);
 	if (lock < 0 || mcptoken_load(h, &t, e) != 0)

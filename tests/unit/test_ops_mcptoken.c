@@ -110,6 +110,7 @@ static void bad_names_and_scopes_are_refused(void **state)
 		enum err_code code;
 	} rows[] = {
 		{"one", NULL, ERR_EXISTS},	  {"", NULL, ERR_INVALID},
+		{"cli", NULL, ERR_INVALID},	  {"stdio", NULL, ERR_INVALID},
 		{"a b", NULL, ERR_INVALID},	  {"a/b", NULL, ERR_INVALID},
 		{"a", "[\"A\"]", ERR_INVALID},	  {"a", "[\"\"]", ERR_INVALID},
 		{"a", "[\"local\"]", ERR_INVALID}, {"a", "[7]", ERR_PROTOCOL},

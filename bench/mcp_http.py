@@ -5,6 +5,7 @@ beside npm's server-everything in the same run. Reported.
 usage: mcp_http.py BIN_DIR CONFORMANCE NODE NPM_ROOT
 """
 
+import atexit
 import json
 import os
 import socket
@@ -130,6 +131,7 @@ def with_meta(message):
 def start(argv, ready, env=None, **kwargs):
     proc = subprocess.Popen(argv, stdin=subprocess.PIPE,
                             env={**os.environ, **(env or {})}, **kwargs)
+    atexit.register(proc.kill)
     pipe = proc.stdout or proc.stderr
     while True:
         line = pipe.readline().decode()

@@ -26,6 +26,9 @@ META = {"io.modelcontextprotocol/protocolVersion": V2,
 BOTH = "application/json, text/event-stream"
 
 
+STARTED = []
+
+
 class Server:
     def __init__(self, *args, home=HOME, address="127.0.0.1:0", env=None):
         self.proc = subprocess.Popen(
@@ -34,6 +37,7 @@ class Server:
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/",
             env={"HOME": os.path.join(HOME, "person"),
                  "PATH": os.environ["PATH"], **(env or {})})
+        STARTED.append(self.proc)
         self.said = b""
         self.port = None
         while b"/mcp\n" not in self.said:
@@ -1153,6 +1157,9 @@ def run():
     if main.stop() != 0:
         print("FAIL  the server's exit status")
         failed += 1
+    for proc in STARTED:  # of cases that failed
+        if proc.poll() is None:
+            proc.kill()
     try:
         with open(os.path.join(HOME, "state/host.lock"),
                   encoding="ascii") as f:

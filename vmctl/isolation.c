@@ -6,6 +6,7 @@
 #include "vmctl/audit.h"
 #include "vmctl/backend.h"
 #include "vmctl/conffile.h"
+#include "vmctl/machines.h"
 
 #include <string.h>
 
@@ -208,6 +209,7 @@ static int power_off(struct service *s, const char *name,
 	if (rc > 0)
 		return err_set(e, ERR_STATE, "%s went off meanwhile", name);
 	log_error("%s was stopped: %s", name, why);
+	machines_lost_power(s->machines, name);
 	if (s->audit)
 		audit_add(s->audit, &entry);
 	return fail_stopped(name, why, e);

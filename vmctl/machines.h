@@ -49,6 +49,9 @@ void machines_release(struct machines *m, const struct call *c);
  * that is the reason to give, so *e becomes it.
  */
 void machines_explain(struct machines *m, const struct call *c, struct err *e);
+/* The VM's power was cut: nobody waits for its answer any more, not even who
+ * boots it. */
+void machines_lost_power(struct machines *m, const char *name);
 /* ERR_STATE when it does not run and nobody is at work on it. */
 int machine_check_runs(struct machine *m, struct err *e)
 	__attribute__((warn_unused_result));

@@ -64,16 +64,16 @@ static bool is_over(enum machine_state s)
 	return s == MACHINE_OFF || s == MACHINE_CRASHED || s == MACHINE_ABSENT;
 }
 
-/* Found by name again: the one that was listed may be gone. */
-static void drop_connections(struct machines *m, const char *name)
+/* Found by name again: the one that was listed may be gone. busy: also of one
+ * that somebody is at work on. */
+static void drop_connections(struct machines *m, const char *name, bool busy)
 {
 	pthread_mutex_lock(&m->lock);
 	for (struct machine *at = m->list; at; at = at->next) {
 		if (strcmp(at->name, name) != 0)
 			continue;
 		pthread_mutex_lock(&at->lock);
-		/* it may have been off because it was about to be booted */
-		if (at->guest && !at->busy[0]) {
+		if (at->guest && (busy || !at->busy[0])) {
 			at->running_until_ms = 0;
 			guest_drop(at->guest);
 		}
@@ -95,9 +95,15 @@ void machines_look(struct machines *m)
 		if (b->ops->state(b, used.names[i], &state, &e))
 			log_debug("%s: %s", used.names[i], err_msg(&e));
 		else if (is_over(state))
-			drop_connections(m, used.names[i]);
+			/* a busy one may be about to be booted */
+			drop_connections(m, used.names[i], false);
 	}
 	free(used.names);
+}
+
+void machines_lost_power(struct machines *m, const char *name)
+{
+	drop_connections(m, name, true);
 }
 
 /* -- rest --------------------------------------------------------------------

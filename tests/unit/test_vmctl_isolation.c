@@ -5,6 +5,7 @@
 #include "base/db.h"
 #include "vmctl/backend.h"
 #include "vmctl/isolation.h"
+#include "vmctl/machines.h"
 #include "vmctl/netwatch.h"
 
 #include <stdatomic.h>
@@ -86,6 +87,7 @@ static void begin(struct service *s, struct fake *f)
 	assert_ok(home_make_dirs(&s->home, &e), &e);
 	assert_ok(db_open(s->home.db, registry_migrations, &s->db, &e), &e);
 	assert_ok(registry_new(s->db, &s->registry, &e), &e);
+	s->machines = machines_new(s);
 	assert_ok(db_exec(s->db, &e,
 			  "INSERT INTO vm VALUES ('demo', 'ready', 'u', ?1, "
 			  "'192.168.122.2', '0:cli', 'small', 1, 1, 1, 'img', "
@@ -96,6 +98,7 @@ static void begin(struct service *s, struct fake *f)
 
 static void end(struct service *s)
 {
+	machines_free(s->machines);
 	registry_free(s->registry);
 	db_close(s->db);
 	home_finish(&s->home);

@@ -77,7 +77,10 @@ void conn_unref(struct conn *c)
 void conn_close(struct conn *c)
 {
 	pthread_mutex_lock(&c->lock);
-	close(c->fd); /* epoll forgets it with this */
+	/* closing it would not do: a child between fork and exec has it too,
+	 * and epoll would go on naming a connection that is gone */
+	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+	close(c->fd);
 	c->fd = -1;
 	chunks_finish(&c->out);
 	for (struct call *call = c->calls; call; call = call->next)

@@ -358,7 +358,8 @@ static void begin_stop(struct serve *s)
 	if (s->opts.socket_path && socket_is_ours(s))
 		unlink(s->opts.socket_path);
 	pause_accept(s, false);
-	close(s->opts.listen_fd); /* epoll forgets it with this */
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->opts.listen_fd, NULL);
+	close(s->opts.listen_fd);
 	s->opts.listen_fd = -1;
 	cancel_calls(s);
 }

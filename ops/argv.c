@@ -277,6 +277,7 @@ static int add_value(json_t *args, const struct op_param *p, const char *text,
 	case OP_ENDPOINT:
 		v = endpoint_value(text, e);
 		break;
+	case OP_STEPS: /* agents only */
 	case OP_STRING:
 	case OP_TEXT:
 	case OP_VM:

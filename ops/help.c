@@ -135,6 +135,7 @@ char *help_param_value(const struct op_param *p)
 	case OP_ENDPOINT:
 	case OP_BOOL:
 	case OP_STRINGS:
+	case OP_STEPS:
 	case OP_KEY:
 	default:
 		return upper(p->name);

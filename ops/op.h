@@ -64,6 +64,7 @@ enum op_type {
 	OP_REGION,  /* [x, y, width, height] */
 	OP_LAYERS,  /* "base,desktop" */
 	OP_ENV,	    /* object of strings */
+	OP_STEPS,   /* array of actions: ops/steps.h */
 };
 
 enum op_param_flags {

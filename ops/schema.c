@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "ops/steps.h"
 
 #include <string.h>
 
@@ -123,6 +124,8 @@ static json_t *type_schema(const struct op_param *p)
 		return pixels_schema(4);
 	case OP_ENV:
 		return strings_map_schema();
+	case OP_STEPS:
+		return steps_schema(p);
 	case OP_STRING:
 	case OP_TEXT:
 	case OP_PATH:

@@ -32,20 +32,21 @@ extern const struct op table_host[];
 		.def = "false",                                              \
 		.help = "Also return a screenshot taken after the action"    \
 	}
-/* what comes of an action, at the end of its parameters */
-#define TABLE_AFTER                                                           \
-	TABLE_SHOT,                                                           \
-	{                                                                     \
-		.name = "settle_ms", .type = OP_INT, .max = 2000,             \
-		.def = "150", .unit = "ms",                                   \
-		.help = "Return when nothing on the desktop has changed for " \
-			"so long, and say what changed; 0: return at once"    \
-	},                                                                    \
+#define TABLE_SETTLE                                                          \
+	{.name = "settle_ms",                                                 \
+	 .type = OP_INT,                                                      \
+	 .max = 2000,                                                         \
+	 .def = "150",                                                        \
+	 .unit = "ms",                                                        \
+	 .help = "Return when nothing on the desktop has changed for so "     \
+		 "long, and say what changed; 0: return at once"},            \
 	{                                                                     \
 		.name = "settle_cap_ms", .type = OP_INT, .max = 30000,        \
 		.def = "3000", .unit = "ms",                                  \
 		.help = "… or after so long, though it still changes"         \
 	}
+/* what comes of an action, at the end of its parameters */
+#define TABLE_AFTER TABLE_SHOT, TABLE_SETTLE
 #define TABLE_XY(req)                                                         \
 	{.name = "x",                                                         \
 	 .type = OP_INT,                                                      \

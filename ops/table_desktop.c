@@ -125,6 +125,22 @@ static const struct op_param key_params[] = {
 	TABLE_AFTER,
 	TABLE_END};
 
+static const struct op_param actions_params[] = {
+	TABLE_VM,
+	{.name = "actions",
+	 .type = OP_STEPS,
+	 .flags = OP_REQUIRED | OP_MCP_ONLY,
+	 .min = 1,
+	 .max = 50,
+	 .help = "What to do, in order"},
+	{.name = "screenshot",
+	 .type = OP_BOOL,
+	 .flags = OP_MCP_ONLY,
+	 .def = "true",
+	 .help = "Return a screenshot taken after the last action"},
+	TABLE_SETTLE,
+	TABLE_END};
+
 static const struct op_param wait_params[] = {
 	{.name = "job",
 	 .type = OP_STRING,
@@ -177,58 +193,103 @@ static const struct op_field point_fields[] = {
 	{.name = "y", .type = OP_FIELD_INT, .help = "From the top"},
 	TABLE_END};
 
-/* The picture itself comes beside it. */
+#define BOXES "[[x, y, width, height], …] in px of the full screenshot"
+
+static const struct op_field image_fields[] = {
+	{.name = "mime", .help = "image/png or image/jpeg"},
+	{.name = "box",
+	 .type = OP_FIELD_INTS,
+	 .help = "Its place in the full screenshot, [x, y, width, height]"},
+	{.name = "len", .type = OP_FIELD_INT, .help = "Its bytes"},
+	TABLE_END};
+
+/* The picture itself comes beside it; of an action only when asked for. */
+#define SHOT_FIELDS                                                                \
+	{.name = "mime",                                                           \
+	 .maybe = true,                                                            \
+	 .help = "image/png, or image/jpeg of a photograph"},                      \
+		{.name = "width",                                                  \
+		 .type = OP_FIELD_INT,                                             \
+		 .maybe = true,                                                    \
+		 .help = "Of the image, in px"},                                   \
+		{.name = "height",                                                 \
+		 .type = OP_FIELD_INT,                                             \
+		 .maybe = true,                                                    \
+		 .help = "Of the image, in px"},                                   \
+		{.name = "desktop_width",                                          \
+		 .type = OP_FIELD_INT,                                             \
+		 .maybe = true,                                                    \
+		 .help = "Of the desktop, in px"},                                 \
+		{.name = "desktop_height",                                         \
+		 .type = OP_FIELD_INT,                                             \
+		 .maybe = true,                                                    \
+		 .help = "Of the desktop, in px"},                                 \
+		{.name = "scale",                                                  \
+		 .type = OP_FIELD_NUMBER,                                          \
+		 .maybe = true,                                                    \
+		 .help = "Image px of one desktop px"},                            \
+		{.name = "cursor",                                                 \
+		 .type = OP_FIELD_RECORD,                                          \
+		 .maybe = true,                                                    \
+		 .fields = point_fields,                                           \
+		 .help = "The pointer, in px of the full screenshot"},             \
+		{.name = "number",                                                 \
+		 .type = OP_FIELD_INT,                                             \
+		 .maybe = true,                                                    \
+		 .help = "Of this state of the desktop, for since"},               \
+	{                                                                          \
+		.name = "since_last", .maybe = true,                               \
+		.help = "What changed since your last screenshot: none, or " BOXES \
+	}
+
 static const struct op_field shot_fields[] = {
-	{.name = "mime", .help = "image/png"},
-	{.name = "width", .type = OP_FIELD_INT, .help = "Of the image, in px"},
-	{.name = "height", .type = OP_FIELD_INT, .help = "Of the image, in px"},
-	{.name = "desktop_width",
-	 .type = OP_FIELD_INT,
-	 .help = "Of the desktop, in px"},
-	{.name = "desktop_height",
-	 .type = OP_FIELD_INT,
-	 .help = "Of the desktop, in px"},
-	{.name = "scale",
-	 .type = OP_FIELD_NUMBER,
-	 .help = "Desktop px of one image px"},
-	{.name = "cursor",
-	 .type = OP_FIELD_RECORD,
-	 .fields = point_fields,
-	 .help = "The pointer, in px of the full screenshot"},
+	SHOT_FIELDS,
 	{.name = "region",
 	 .type = OP_FIELD_INTS,
 	 .maybe = true,
 	 .help = "The part that was asked for"},
+	{.name = "images",
+	 .type = OP_FIELD_RECORDS,
+	 .maybe = true,
+	 .fields = image_fields,
+	 .help = "With since: what changed, one image each"},
 	TABLE_END};
+
+#define OUTCOME_FIELDS                                                           \
+	{.name = "stable",                                                       \
+	 .type = OP_FIELD_BOOL,                                                  \
+	 .maybe = true,                                                          \
+	 .help = "Nothing changed for settle_ms; false: settle_cap_ms passed"},  \
+		{.name = "changed",                                              \
+		 .maybe = true,                                                  \
+		 .help = "What the action changed: none, or " BOXES},            \
+	{                                                                        \
+		.name = "moving", .maybe = true,                                 \
+		.help = "What changed but did so before the action, too: " BOXES \
+	}
 
 static const struct op_field input_fields[] = {
 	{.name = "done", .type = OP_FIELD_BOOL, .help = "true"},
-	{.name = "mime", .maybe = true, .help = "image/png"},
-	{.name = "width",
+	OUTCOME_FIELDS,
+	SHOT_FIELDS,
+	TABLE_END};
+
+static const struct op_field step_fields[] = {
+	{.name = "action", .help = "Its name"},
+	{.name = "done", .type = OP_FIELD_BOOL, .maybe = true, .help = "true"},
+	OUTCOME_FIELDS,
+	{.name = "error", .maybe = true, .help = "Why it failed, or: not run"},
+	TABLE_END};
+
+static const struct op_field actions_fields[] = {
+	{.name = "results",
+	 .type = OP_FIELD_RECORDS,
+	 .fields = step_fields,
+	 .help = "What came of each action"},
+	{.name = "done",
 	 .type = OP_FIELD_INT,
-	 .maybe = true,
-	 .help = "Of the image, in px"},
-	{.name = "height",
-	 .type = OP_FIELD_INT,
-	 .maybe = true,
-	 .help = "Of the image, in px"},
-	{.name = "desktop_width",
-	 .type = OP_FIELD_INT,
-	 .maybe = true,
-	 .help = "Of the desktop, in px"},
-	{.name = "desktop_height",
-	 .type = OP_FIELD_INT,
-	 .maybe = true,
-	 .help = "Of the desktop, in px"},
-	{.name = "scale",
-	 .type = OP_FIELD_NUMBER,
-	 .maybe = true,
-	 .help = "Desktop px of one image px"},
-	{.name = "cursor",
-	 .type = OP_FIELD_RECORD,
-	 .maybe = true,
-	 .fields = point_fields,
-	 .help = "The pointer, in px of the full screenshot"},
+	 .help = "How many were done: fewer than asked for, one failed"},
+	SHOT_FIELDS,
 	TABLE_END};
 
 const struct op table_desktop[] = {
@@ -316,5 +377,18 @@ const struct op table_desktop[] = {
 		 "just waits.",
 	 .params = wait_params,
 	 .guest_text = "stdout,stderr,warnings"},
+	{.name = "vm_actions",
+	 .kind = OP_CALL,
+	 .flags = OP_CHANGES | OP_AGENT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Do several things in a row on a VM's desktop",
+	 .description =
+		 "Runs mouse and keyboard actions in order, each once the one "
+		 "before has settled, and ends with a screenshot. Stops at the "
+		 "first that fails; those after it are answered as not run. "
+		 "For steps that need no look in between, such as a click into "
+		 "a field, a text and Return.",
+	 .fields = actions_fields,
+	 .params = actions_params},
 	TABLE_END,
 };

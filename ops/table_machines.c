@@ -159,6 +159,9 @@ static const struct op_field vm_fields[] = {
 	{.name = "console",
 	 .maybe = true,
 	 .help = "Path of its console's log on the host"},
+	{.name = "mirror",
+	 .maybe = true,
+	 .help = "How its desktop is seen, once somebody has looked at it"},
 	{.name = "host_key", .maybe = true, .help = "Its pinned ssh host key"},
 	TABLE_END};
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "ops/help.h"
+#include "ops/steps.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -450,6 +451,7 @@ static check_fn *const checks[] = {
 	[OP_KEY] = check_string,    [OP_POINT] = check_point,
 	[OP_POINTS] = check_points, [OP_REGION] = check_region,
 	[OP_LAYERS] = check_layers, [OP_ENV] = check_env,
+	[OP_STEPS] = steps_check,
 };
 
 /* ---- the whole ------------------------------------------------------------

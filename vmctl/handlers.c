@@ -30,6 +30,7 @@ static const struct {
 	{"vm_type", op_vm_type},
 	{"vm_key", op_vm_key},
 	{"vm_wait", op_vm_wait},
+	{"vm_actions", op_vm_actions},
 	{"init", op_init},
 	{"upgrade", op_init},
 	{"doctor", op_doctor},

@@ -68,6 +68,21 @@ def later(seconds, *words):
     return thread
 
 
+def root_has_window(name):
+    shown = subprocess.run(["xprop", "-root", name], capture_output=True,
+                           check=False).stdout
+    return re.search(rb"0x[0-9a-f]*[1-9a-f]", shown) is not None
+
+
+def start_manager():
+    """It manages no window that is mapped while it starts."""
+    manager = subprocess.Popen(["openbox"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    while not root_has_window("_NET_SUPPORTING_WM_CHECK"):
+        time.sleep(0.05)
+    return manager
+
+
 def size_of(png):
     assert png.startswith(b"\x89PNG\r\n\x1a\n"), png[:20]
     return struct.unpack(">II", png[16:24])
@@ -199,8 +214,6 @@ def waits_end_when_it_is_so():
 
 def waits_for_windows_and_processes():
     c = Client()
-    manager = subprocess.Popen(["openbox"], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
     _, (text,) = c.call("vm_wait", until="window", match="ünbekannt",
                         seconds=0.3)
     assert not json.loads(text)["met"], text
@@ -217,9 +230,68 @@ def waits_for_windows_and_processes():
         answer = c.request("tools/call", {"name": "vm_wait", "arguments": {
             "vm": "demo", **args}})
         assert "needs match" in answer["result"]["content"][0]["text"], answer
-    for process in window, manager:
-        process.terminate()
-        process.wait()
+    window.terminate()
+    window.wait()
+    c.close()
+
+
+def actions_run_in_order():
+    c = Client()
+    path = f"/tmp/boxery-typed-{os.getpid()}"
+    window = subprocess.Popen(["xterm", "-u8", "-T", "Eingabe", "-geometry",
+                               "80x24+0+0", "-e", "sh", "-c",
+                               f"head -n 2 > {path}; touch {path}.done"],
+                              stderr=subprocess.DEVNULL)
+    c.call("vm_wait", until="window", match="eingabe", seconds=30)
+    for _ in range(100):
+        c.call("vm_click", x=100, y=100)
+        if root_has_window("_NET_ACTIVE_WINDOW"):
+            break
+    (image,), texts = c.call("vm_actions", actions=[
+        {"action": "click", "x": 100, "y": 100},
+        {"action": "type", "text": "eins_é\n"},
+        {"action": "wait", "seconds": 0.1},
+        {"action": "type", "text": "zwei"},
+        {"action": "key", "keys": "Return"}])
+    assert size_of(image) == (1456, 819)
+    record = json.loads(texts[1])
+    assert record["done"] == 5, record
+    assert [r["action"] for r in record["results"]] == [
+        "click", "type", "wait", "type", "key"], record
+    assert record["results"][1]["changed"] != "none", record
+    for _ in range(200):
+        if os.path.exists(path + ".done"):
+            break
+        time.sleep(0.05)
+    with open(path, encoding="utf-8") as f:
+        assert f.read() == "eins_é\nzwei\n"
+    os.unlink(path)
+    os.unlink(path + ".done")
+    window.wait()
+    # to the first that fails; a screenshot all the same
+    (image,), texts = c.call("vm_actions", settle_ms=0, actions=[
+        {"action": "move", "x": 5, "y": 6},
+        {"action": "move", "x": 1456, "y": 6},
+        {"action": "move", "x": 7, "y": 8},
+        {"action": "key", "keys": "a"}])
+    record = json.loads(texts[1])
+    assert record["done"] == 1, record
+    assert "outside the screenshot" in record["results"][1]["error"], record
+    assert [r.get("error") for r in record["results"][2:]] == [
+        "not run", "not run"], record
+    assert "pointer at 5, 6" in texts[0], texts
+    images, _ = c.call("vm_actions", screenshot=False, actions=[
+        {"action": "wait", "seconds": 0}])
+    assert not images
+    for actions, why in (([], "1 to 50"), ([{"action": "reboot"}], "one of"),
+                         ([{"action": "move", "x": 1}], "y"),
+                         ([{"action": "key", "keys": "a", "vm": "demo"}],
+                          "vm belongs beside")):
+        answer = c.request("tools/call", {"name": "vm_actions", "arguments": {
+            "vm": "demo", "actions": actions}})
+        text = json.dumps(answer)
+        assert why in text and ("error" in answer or
+                                answer["result"]["isError"]), answer
     c.close()
 
 
@@ -238,13 +310,16 @@ def others_work_while_one_waits():
 
 
 def main():
+    manager = start_manager()
     for fn in (a_screenshot_says_what_changed,
                another_client_has_a_past_of_its_own,
                a_photograph_is_jpeg_within_the_limit,
                the_high_tier_is_one_to_one, an_action_says_what_it_did,
                waits_end_when_it_is_so, waits_for_windows_and_processes,
-               others_work_while_one_waits):
+               actions_run_in_order, others_work_while_one_waits):
         test(fn)
+    manager.terminate()
+    manager.wait()
     print(f"{passed} passed")
 
 

@@ -161,6 +161,7 @@ static call_handler *find(const struct op *op)
 		{"vm_type", op_vm_type},
 		{"vm_key", op_vm_key},
 		{"vm_wait", op_vm_wait},
+		{"vm_actions", op_vm_actions},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)

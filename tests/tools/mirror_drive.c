@@ -302,6 +302,7 @@ static int run_many(struct drive *v, unsigned count)
 int main(int argc, char *argv[])
 {
 	struct drive v = {0};
+	int rc;
 
 	if (argc < 6) {
 		fprintf(stderr, "usage: mirror_drive SOCKET XAUTHORITY DISPLAY "
@@ -316,6 +317,10 @@ int main(int argc, char *argv[])
 	v.seed = (uint32_t)strtoul(argv[5], NULL, 10);
 	v.m = mirror_new();
 	connect_x11(&v);
-	return run_random(&v, argc > 6 ? (unsigned)strtoul(argv[6], NULL, 10)
-				       : 1000);
+	rc = run_random(&v, argc > 6 ? (unsigned)strtoul(argv[6], NULL, 10)
+				     : 1000);
+	mirror_free(v.m);
+	x11_free(v.x);
+	xcb_disconnect(v.c);
+	return rc;
 }

@@ -120,6 +120,7 @@ static void annotations_are_true(void **state)
 		{"vm_click", false, true, true},
 		{"vm_type", false, true, true},
 		{"vm_key", false, true, true},
+		{"vm_actions", false, true, true},
 	};
 
 	(void)state;

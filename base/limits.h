@@ -84,6 +84,18 @@
 /* calls that run at once for one MCP client; more wait in line */
 #define LIMIT_MCP_CALLS_COUNT 16
 
+/* a name, URI, cursor or argument of a request to a library */
+#define LIMIT_MCP_WORD_LEN 8192
+/* resources that one subscription watches, and subscriptions of one client */
+#define LIMIT_MCP_WATCHES_COUNT 64
+#define LIMIT_MCP_LISTENS_COUNT 16
+/* what a resource may hold: more than that is not for a model to read */
+#define LIMIT_MCP_RESOURCE_LEN (512L * 1024)
+/* resources/list: so many a page */
+#define LIMIT_MCP_PAGE_COUNT 200
+/* between two looks at what clients listen to */
+#define LIMIT_MCP_LOOK_MS 2000
+
 /* tokens of boxery-mcp --http: one for each program of a person's */
 #define LIMIT_MCP_TOKENS_COUNT 256
 /* boxery-mcp --http. Each connection is a thread and some 40 KiB; a client

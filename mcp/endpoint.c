@@ -349,26 +349,44 @@ static void on_get(struct endpoint *ep, struct endpoint_request *r,
 
 /* -- messages -------------------------------------------------------------- */
 
+static bool is_request(const struct jsonrpc_msg *m, const char *method)
+{
+	return m->id && m->method && strcmp(m->method, method) == 0;
+}
+
+static bool is_tool_call(const struct jsonrpc_msg *m)
+{
+	return is_request(m, "tools/call");
+}
+
+/* May the service be asked for it? */
 static bool is_call(const struct jsonrpc_msg *m)
 {
-	return m->id && m->method && strcmp(m->method, "tools/call") == 0;
+	return is_tool_call(m) || is_request(m, "resources/list") ||
+	       is_request(m, "resources/read") ||
+	       is_request(m, "prompts/get") ||
+	       is_request(m, "completion/complete");
 }
 
 /* Is this call better answered step by step? */
 static bool wants_stream(const struct endpoint_request *r,
-			 const struct jsonrpc_msg *m)
+			 const struct httpsession *s,
+			 const struct jsonrpc_msg *m, bool modern)
 {
 	const struct toolset *tools = &r->who->tools;
 	const json_t *meta = json_object_get(m->params, "_meta");
 	const char *name =
 		json_string_value(json_object_get(m->params, "name"));
 	unsigned takes = httphead_accept(r->h.accept);
-	const void *tool = name ? tools->find(tools->ctx, name) : NULL;
+	const void *tool = name && is_tool_call(m)
+				   ? tools->find(tools->ctx, name)
+				   : NULL;
 
 	if (!tool || !(takes & HTTPHEAD_SSE))
 		return false;
 	return !(takes & HTTPHEAD_JSON) ||
 	       json_object_get(meta, "progressToken") ||
+	       session_wants_log(s->session, m, modern) ||
 	       tools->is_long(tools->ctx, tool);
 }
 
@@ -390,13 +408,17 @@ static void answer_message(struct endpoint *ep,
 			   struct httpsession *s, struct jsonrpc_msg *m,
 			   bool modern, struct endpoint_answer *ret)
 {
+	if (modern && is_request(m, "subscriptions/listen")) {
+		exchange_listen(&ep->ex, r, s, m, ret);
+		return;
+	}
 	if (!is_call(m)) {
 		exchange_whole(&ep->ex, r, s, m, modern, ret);
 		return;
 	}
 	if (!take_place(ep, m->id, ret))
 		return;
-	if (wants_stream(r, m)) {
+	if (wants_stream(r, s, m, modern)) {
 		exchange_streamed(&ep->ex, r, s, m, modern, ret);
 		return;
 	}
@@ -412,7 +434,7 @@ static int check_params(const struct endpoint_request *r,
 	const json_t *args = json_object_get(m->params, "arguments");
 	const char *name =
 		json_string_value(json_object_get(m->params, "name"));
-	const void *tool = tools->headers && is_call(m) && name
+	const void *tool = tools->headers && is_tool_call(m) && name
 				   ? tools->find(tools->ctx, name)
 				   : NULL;
 	const struct toolset_header *row =

@@ -193,6 +193,7 @@ struct streamed {
 	struct exchange *ex;
 	struct httpsession *session;
 	struct ssestream *stream;
+	bool has_place; /* among the calls under way */
 	/* Takes a refusal, which is an answer of its own. It comes before the
 	 * call is begun, so this is not used from any other thread. */
 	struct endpoint_answer *refusal;
@@ -234,39 +235,67 @@ static void streamed_end(void *ctx)
 
 	ssestream_end(s->stream);
 	ssestream_unref(s->stream);
-	atomic_fetch_sub(&s->ex->calls_count, 1);
+	if (s->has_place)
+		atomic_fetch_sub(&s->ex->calls_count, 1);
 	httpsession_unref(s->session);
 	free(s);
 }
 
-void exchange_streamed(struct exchange *ex,
-			    const struct endpoint_request *r,
-			    struct httpsession *session, struct jsonrpc_msg *m,
-			    bool modern, struct endpoint_answer *ret)
+struct manner {
+	bool modern;
+	bool has_place; /* of its caller's, to be given back */
+	int64_t comment_ms;
+};
+
+static void stream(struct exchange *ex, const struct endpoint_request *r,
+		   struct httpsession *session, struct jsonrpc_msg *m,
+		   const struct manner *how, struct endpoint_answer *ret)
 {
-	struct ssestream *stream = httpsession_stream(session);
+	struct ssestream *events = httpsession_stream(session);
 	struct streamed *s = ALLOC_NEW(struct streamed);
 	struct session_io io = {s, streamed_send, streamed_start,
 				streamed_pause, streamed_end};
-	auto_json json_t *id = modern ? json_deep_copy(m->id) : NULL;
+	auto_json json_t *id = how->modern ? json_deep_copy(m->id) : NULL;
 	struct exchange_reading reading = {
-		.stream = stream,
+		.stream = events,
 		.cancel_id = id,
-		.opts = {.comment_ms = modern ? LIMIT_HTTP_NOTICE_MS
-					      : LIMIT_HTTP_COMMENT_MS,
+		.opts = {.comment_ms = how->comment_ms,
 			 .prime = exchange_may_prime(session)},
 	};
 
 	s->ex = ex;
 	s->session = httpsession_ref(session);
-	s->stream = ssestream_ref(stream);
+	s->stream = ssestream_ref(events);
 	s->refusal = ret;
-	session_take(session->session, &io, m, modern);
+	s->has_place = how->has_place;
+	session_take(session->session, &io, m, how->modern);
 	if (ret->text) {
-		ssestream_unref(stream);
+		ssestream_unref(events);
 		return;
 	}
 	reading.session = httpsession_ref(session);
 	exchange_read(ex, r, &reading, ret);
 }
 
+
+void exchange_streamed(struct exchange *ex, const struct endpoint_request *r,
+		       struct httpsession *session, struct jsonrpc_msg *m,
+		       bool modern, struct endpoint_answer *ret)
+{
+	stream(ex, r, session, m,
+	       &(struct manner){.modern = modern,
+				.has_place = true,
+				.comment_ms = modern ? LIMIT_HTTP_NOTICE_MS
+						     : LIMIT_HTTP_COMMENT_MS},
+	       ret);
+}
+
+void exchange_listen(struct exchange *ex, const struct endpoint_request *r,
+		     struct httpsession *session, struct jsonrpc_msg *m,
+		     struct endpoint_answer *ret)
+{
+	stream(ex, r, session, m,
+	       &(struct manner){.modern = true,
+				.comment_ms = LIMIT_HTTP_COMMENT_MS},
+	       ret);
+}

@@ -31,6 +31,10 @@ void exchange_whole(struct exchange *ex, const struct endpoint_request *r,
 void exchange_streamed(struct exchange *ex, const struct endpoint_request *r,
 		       struct httpsession *session, struct jsonrpc_msg *m,
 		       bool modern, struct endpoint_answer *ret);
+/* What is answered only at its end: a subscription of the modern era. */
+void exchange_listen(struct exchange *ex, const struct endpoint_request *r,
+		     struct httpsession *session, struct jsonrpc_msg *m,
+		     struct endpoint_answer *ret);
 
 struct exchange_reading {
 	struct httpsession *session; /* both references are taken over */

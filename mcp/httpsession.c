@@ -201,6 +201,17 @@ static void put_in(struct httpsessions *t, struct httpsession *s)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* Who has never read it would not want to be told later. */
+static void on_note(void *ctx, const struct session_out *out)
+{
+	struct httpsession *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->general)
+		ssestream_add(s->general, out->text, out->len, true);
+	pthread_mutex_unlock(&s->lock);
+}
+
 int httpsession_open(struct httpsessions *t, struct principal *who, bool listed,
 		     struct httpsession **ret, struct err *e)
 {
@@ -227,6 +238,7 @@ int httpsession_open(struct httpsessions *t, struct principal *who, bool listed,
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->seen_ms, deadline_now_ms());
 	pthread_mutex_init(&s->lock, NULL);
+	session_notes(session, on_note, s);
 	put_in(t, s);
 	*ret = s;
 	return 0;

@@ -1,5 +1,8 @@
 #include "mcp/protocol.h"
 
+#include "base/limits.h"
+#include "mcp/protocol_library.h"
+
 #include <string.h>
 
 static const json_t *meta_of(const struct jsonrpc_msg *m)
@@ -22,13 +25,82 @@ json_t *protocol_server_info(const struct protocol_server *server)
 	return info;
 }
 
-json_t *protocol_capabilities(void)
+json_t *protocol_server_card(const struct protocol_server *server)
+{
+	json_t *card = protocol_server_info(server);
+	json_t *icon;
+
+	if (!server->icon)
+		return card;
+	icon = json_object();
+	json_object_set_new(icon, "src", json_string(server->icon));
+	json_object_set_new(icon, "mimeType", json_string("image/png"));
+	json_object_set_new(card, "icons", json_pack("[o]", icon));
+	return card;
+}
+
+/* {"listChanged": true}, or what says no more than that there is a list. */
+static json_t *list_capability(bool changes)
 {
 	json_t *c = json_object();
 
-	/* the list of tools never changes while a server lives */
-	json_object_set_new(c, "tools", json_object());
+	if (changes)
+		json_object_set_new(c, "listChanged", json_true());
 	return c;
+}
+
+json_t *protocol_capabilities(const struct protocol_server *server)
+{
+	json_t *c = json_object();
+	json_t *resources;
+
+	json_object_set_new(c, "tools", list_capability(server->tools_change));
+	json_object_set_new(c, "logging", json_object());
+	if (!server->has_library)
+		return c;
+	resources = list_capability(true);
+	json_object_set_new(resources, "subscribe", json_true());
+	json_object_set_new(c, "resources", resources);
+	json_object_set_new(c, "prompts",
+			    list_capability(server->prompts_change));
+	json_object_set_new(c, "completions", json_object());
+	return c;
+}
+
+static const char *const levels[] = {
+	[LEVEL_DEBUG] = "debug",	 [LEVEL_INFO] = "info",
+	[LEVEL_NOTICE] = "notice",	 [LEVEL_WARNING] = "warning",
+	[LEVEL_ERROR] = "error",	 [LEVEL_CRITICAL] = "critical",
+	[LEVEL_ALERT] = "alert",	 [LEVEL_EMERGENCY] = "emergency",
+};
+
+enum protocol_level protocol_level(const char *name)
+{
+	for (int i = LEVEL_DEBUG; name && i <= LEVEL_EMERGENCY; i++) {
+		if (strcmp(levels[i], name) == 0)
+			return (enum protocol_level)i;
+	}
+	return LEVEL_NONE;
+}
+
+const char *protocol_level_name(enum protocol_level level)
+{
+	return levels[level];
+}
+
+int protocol_read_string(const json_t *from, const char *key, const char **ret,
+			 struct jsonrpc_fault *f)
+{
+	const json_t *v = json_object_get(from, key);
+
+	if (!json_is_string(v) ||
+	    json_string_length(v) > LIMIT_MCP_WORD_LEN)
+		return jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS,
+					 "%s: must be a string of at most %d "
+					 "bytes",
+					 key, LIMIT_MCP_WORD_LEN);
+	*ret = json_string_value(v);
+	return 0;
 }
 
 static int read_tool_call(const struct jsonrpc_msg *m, struct ask *ret,
@@ -92,7 +164,8 @@ static int read_notification(const struct jsonrpc_msg *m, struct ask *ret)
 	return 1;
 }
 
-int protocol_read_common(const struct jsonrpc_msg *m, struct ask *ret,
+int protocol_read_common(const struct protocol_server *server,
+			 const struct jsonrpc_msg *m, struct ask *ret,
 			 struct jsonrpc_fault *f)
 {
 	int rc;
@@ -106,7 +179,8 @@ int protocol_read_common(const struct jsonrpc_msg *m, struct ask *ret,
 	else if (strcmp(m->method, "tools/call") == 0)
 		rc = read_tool_call(m, ret, f);
 	else
-		return 0;
+		return server->has_library ? protocol_library_read(m, ret, f)
+					   : 0;
 	return rc == 0 ? 1 : -1;
 }
 

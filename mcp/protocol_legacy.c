@@ -43,8 +43,8 @@ static int read_initialize(struct protocol_legacy *state,
 	state->version = negotiate(asked);
 	r = json_object();
 	json_object_set_new(r, "protocolVersion", json_string(state->version));
-	json_object_set_new(r, "capabilities", protocol_capabilities());
-	json_object_set_new(r, "serverInfo", protocol_server_info(server));
+	json_object_set_new(r, "capabilities", protocol_capabilities(server));
+	json_object_set_new(r, "serverInfo", protocol_server_card(server));
 	json_object_set_new(r, "instructions",
 			    json_string(server->instructions));
 	ret->kind = ASK_HELLO;
@@ -52,12 +52,32 @@ static int read_initialize(struct protocol_legacy *state,
 	return 0;
 }
 
+static int read_subscribe(const struct jsonrpc_msg *m, enum ask_kind kind,
+			  struct ask *ret, struct jsonrpc_fault *f)
+{
+	ret->kind = kind;
+	return protocol_read_string(m->params, "uri", &ret->uri, f);
+}
+
+static int read_set_level(const struct jsonrpc_msg *m, struct ask *ret,
+			  struct jsonrpc_fault *f)
+{
+	ret->kind = ASK_SET_LEVEL;
+	ret->level = protocol_level(
+		json_string_value(json_object_get(m->params, "level")));
+	if (ret->level != LEVEL_NONE)
+		return 0;
+	return jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS,
+				 "level: must be debug, info, notice, warning, "
+				 "error, critical, alert or emergency");
+}
+
 int protocol_legacy_read(struct protocol_legacy *state,
 			 const struct protocol_server *server,
 			 const struct jsonrpc_msg *m, struct ask *ret,
 			 struct jsonrpc_fault *f)
 {
-	int rc = protocol_read_common(m, ret, f);
+	int rc = protocol_read_common(server, m, ret, f);
 
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;
@@ -67,5 +87,13 @@ int protocol_legacy_read(struct protocol_legacy *state,
 		ret->kind = ASK_PING;
 		return 0;
 	}
+	if (strcmp(m->method, "logging/setLevel") == 0)
+		return read_set_level(m, ret, f);
+	if (server->has_library &&
+	    strcmp(m->method, "resources/subscribe") == 0)
+		return read_subscribe(m, ASK_SUBSCRIBE, ret, f);
+	if (server->has_library &&
+	    strcmp(m->method, "resources/unsubscribe") == 0)
+		return read_subscribe(m, ASK_UNSUBSCRIBE, ret, f);
 	return protocol_unknown_method(m, f);
 }

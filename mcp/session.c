@@ -13,18 +13,22 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "mcp/inflight.h"
+#include "mcp/listening.h"
 #include "mcp/progress.h"
 #include "mcp/protocol_legacy.h"
 #include "mcp/protocol_modern.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 struct session {
 	const struct protocol_server *server;
 	struct toolset tools;
 	struct inflight *inflight;
+	struct listening *listening;
 	struct protocol_legacy legacy;
+	atomic_int level; /* enum protocol_level, of logging/setLevel */
 	bool was_modern; /* a request named its own version before */
 };
 
@@ -35,7 +39,7 @@ struct call {
 	struct jsonrpc_msg msg; /* owned */
 	struct ask ask;		/* borrows from msg */
 	bool modern;
-	const void *tool;
+	const void *tool; /* of ASK_TOOL_CALL */
 	struct deadline answer_by;
 	pthread_mutex_t lock;
 	bool answered;
@@ -55,6 +59,7 @@ int session_new(const struct protocol_server *server,
 	s->server = server;
 	s->tools = *tools;
 	s->inflight = inflight;
+	s->listening = listening_new(server, &s->tools.library);
 	*ret = s;
 	return 0;
 }
@@ -63,8 +68,16 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	listening_free(s->listening);
 	inflight_free(s->inflight);
 	free(s);
+}
+
+void session_notes(struct session *s,
+		   void (*note)(void *ctx, const struct session_out *out),
+		   void *ctx)
+{
+	listening_to(s->listening, note, ctx);
 }
 
 unsigned session_busy(struct session *s)
@@ -84,17 +97,33 @@ const char *session_version(const struct session *s)
 
 void session_cancel(struct session *s, const json_t *id)
 {
-	inflight_cancel(s->inflight, id);
+	if (!listening_cancel(s->listening, id))
+		inflight_cancel(s->inflight, id);
+}
+
+void session_end_listening(struct session *s)
+{
+	listening_end_all(s->listening);
 }
 
 void session_end_waits(struct session *s)
 {
 	inflight_cancel_waits(s->inflight);
+	listening_end_all(s->listening);
 }
 
-/* Takes the message over. */
-static void send_message(const struct session_io *io, json_t *message,
-			 const struct session_out *as)
+bool session_wants_log(const struct session *s, const struct jsonrpc_msg *m,
+		       bool modern)
+{
+	const json_t *meta = json_object_get(m->params, "_meta");
+
+	if (modern)
+		return json_object_get(meta, PROTOCOL_META_LOG_LEVEL) != NULL;
+	return atomic_load(&s->level) != LEVEL_NONE;
+}
+
+void session_send(const struct session_io *io, json_t *message,
+		  const struct session_out *as)
 {
 	autofree char *text = json_print(message);
 	struct session_out out = *as;
@@ -114,7 +143,7 @@ static void send_result(const struct session *s, const struct session_io *io,
 {
 	if (modern)
 		protocol_modern_dress(s->server, kind, result);
-	send_message(io, jsonrpc_result(id, result), &as_answer);
+	session_send(io, jsonrpc_result(id, result), &as_answer);
 }
 
 static void send_fault(const struct session_io *io, const json_t *id,
@@ -125,7 +154,7 @@ static void send_fault(const struct session_io *io, const json_t *id,
 				 .refused = f->refused};
 
 	if (!f->unanswered)
-		send_message(io,
+		session_send(io,
 			     jsonrpc_error(id, f->code, err_msg(&f->why),
 					   TAKE_PTR(f->data)),
 			     &as);
@@ -183,11 +212,44 @@ static void on_progress(void *ctx, const struct client_progress *p)
 	if (!c->answered && !inflight_is_cancelled(c->flight)) {
 		params = progress_report(&c->progress, p, deadline_now_ms());
 		if (params)
-			send_message(&c->io,
+			session_send(&c->io,
 				     jsonrpc_notification(
 					     "notifications/progress", params),
 				     &as_note);
 	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* How bad it must be for the asker to see it, or LEVEL_NONE. */
+static enum protocol_level threshold(const struct call *c)
+{
+	return c->modern ? c->ask.level
+			 : (enum protocol_level)atomic_load(
+				   &c->session->level);
+}
+
+static void on_log(void *ctx, enum protocol_level level, const char *text)
+{
+	struct call *c = ctx;
+	enum protocol_level least = threshold(c);
+	json_t *params;
+
+	if (least == LEVEL_NONE || level < least)
+		return;
+	params = json_object();
+	json_object_set_new(params, "level",
+			    json_string(protocol_level_name(level)));
+	json_object_set_new(params, "logger",
+			    json_string(c->session->server->name));
+	json_object_set_new(params, "data", json_lossy(text, strlen(text)));
+	pthread_mutex_lock(&c->lock);
+	if (!c->answered && !inflight_is_cancelled(c->flight))
+		session_send(&c->io,
+			     jsonrpc_notification("notifications/message",
+						  params),
+			     &as_note);
+	else
+		json_decref(params);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -199,22 +261,27 @@ static void on_pause(void *ctx)
 		c->io.pause(c->io.ctx);
 }
 
-static void answer_call(struct call *c, json_t *result)
+/* result: taken over; NULL: f says why there is none. */
+static void answer_call(struct call *c, json_t *result, struct jsonrpc_fault *f)
 {
 	pthread_mutex_lock(&c->lock);
 	c->answered = true;
 	/* before it is sent: its reader may use the id again at once */
-	if (inflight_settle(c->session->inflight, c->flight))
-		send_result(c->session, &c->io, c->modern, c->msg.id,
-			    ASK_TOOL_CALL, result);
-	else
+	if (!inflight_settle(c->session->inflight, c->flight)) {
 		json_decref(result);
+		jsonrpc_fault_finish(f);
+	} else if (result) {
+		send_result(c->session, &c->io, c->modern, c->msg.id,
+			    c->ask.kind, result);
+	} else {
+		send_fault(&c->io, c->msg.id, f);
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void call_work(void *arg)
+static json_t *call_tool(struct call *c)
 {
-	struct call *c = arg;
+	struct toolset *tools = &c->session->tools;
 	struct tools_call t = {
 		.tool = c->tool,
 		.args = c->ask.args,
@@ -222,15 +289,53 @@ static void call_work(void *arg)
 		.answer_by = c->answer_by,
 		.progress = on_progress,
 		.pause = on_pause,
+		.log = on_log,
 		.ctx = c,
 	};
+
+	return tools->call(tools->ctx, &t);
+}
+
+/* A revision before 2026-07-28 has a code of its own for it. */
+static void age_fault(struct call *c, struct jsonrpc_fault *f)
+{
+	if (!c->modern && f->data && f->code == JSONRPC_INVALID_PARAMS)
+		f->code = JSONRPC_RESOURCE_NOT_FOUND;
+}
+
+static json_t *ask_library(struct call *c, struct jsonrpc_fault *f)
+{
+	struct library *library = &c->session->tools.library;
+	struct library_ask a = {
+		.ask = &c->ask,
+		.cancel_fd = inflight_cancel_fd(c->flight),
+		.answer_by = c->answer_by,
+	};
+	json_t *result = library->answer(library->ctx, &a, f);
+
+	if (!result)
+		age_fault(c, f);
+	/* what it has now may change from now on */
+	else if (c->ask.kind == ASK_RESOURCES_LIST && !c->modern)
+		listening_hear(c->session->listening, FEED_RESOURCES);
+	return result;
+}
+
+static void call_work(void *arg)
+{
+	struct call *c = arg;
 	struct session *s = c->session;
 	struct session_io io = c->io;
 	struct inflight_call *flight = c->flight;
+	struct jsonrpc_fault f = {0};
+	json_t *result;
 
 	/* one that was cancelled in line is not begun */
-	if (!inflight_is_cancelled(flight))
-		answer_call(c, s->tools.call(s->tools.ctx, &t));
+	if (!inflight_is_cancelled(flight)) {
+		result = c->ask.kind == ASK_TOOL_CALL ? call_tool(c)
+						      : ask_library(c, &f);
+		answer_call(c, result, &f);
+	}
 	call_free(c);
 	/* last: the session may be freed once nothing is in flight */
 	inflight_end(s->inflight, flight);
@@ -240,9 +345,10 @@ static void call_work(void *arg)
 static int begin_call(struct session *s, const struct session_io *io,
 		      struct jsonrpc_msg *m, struct call *c, struct err *e)
 {
-	bool waits = !s->tools.is_long(s->tools.ctx, c->tool);
+	bool waits = !c->tool || !s->tools.is_long(s->tools.ctx, c->tool);
 	const char *lane =
-		s->tools.lane(s->tools.ctx, c->tool, c->ask.args);
+		c->tool ? s->tools.lane(s->tools.ctx, c->tool, c->ask.args)
+			: NULL;
 
 	if (inflight_begin(s->inflight, m->id, waits, &c->flight, e) != 0)
 		return -1;
@@ -262,23 +368,16 @@ static int begin_call(struct session *s, const struct session_io *io,
 	return -1;
 }
 
-/* True: the call has been begun, and ends the message. */
-static bool on_tool_call(struct session *s, const struct session_io *io,
-			 struct jsonrpc_msg *m, const struct ask *ask,
-			 bool modern)
+/* True: the call has been begun, and ends the message. tool: NULL for what a
+ * library answers. */
+static bool start_call(struct session *s, const struct session_io *io,
+		       struct jsonrpc_msg *m, const struct ask *ask,
+		       bool modern, const void *tool)
 {
-	const void *tool = s->tools.find(s->tools.ctx, ask->tool);
+	struct call *c = ALLOC_NEW(struct call);
 	struct jsonrpc_fault f = {0};
 	struct err e = {0};
-	struct call *c;
 
-	if (!tool) {
-		jsonrpc_fault_set(&f, JSONRPC_INVALID_PARAMS,
-				  "unknown tool: %.100s", ask->tool);
-		send_fault(io, m->id, &f);
-		return false;
-	}
-	c = ALLOC_NEW(struct call);
 	c->ask = *ask;
 	c->modern = modern;
 	c->tool = tool;
@@ -291,6 +390,57 @@ static bool on_tool_call(struct session *s, const struct session_io *io,
 			  "%s", err_msg(&e));
 	send_fault(io, m->id, &f);
 	return false;
+}
+
+static bool on_tool_call(struct session *s, const struct session_io *io,
+			 struct jsonrpc_msg *m, const struct ask *ask,
+			 bool modern)
+{
+	const void *tool = s->tools.find(s->tools.ctx, ask->tool);
+	struct jsonrpc_fault f = {0};
+
+	if (tool)
+		return start_call(s, io, m, ask, modern, tool);
+	jsonrpc_fault_set(&f, JSONRPC_INVALID_PARAMS, "unknown tool: %.100s",
+			  ask->tool);
+	send_fault(io, m->id, &f);
+	return false;
+}
+
+/* True: it goes on. */
+static bool on_listen(struct session *s, const struct session_io *io,
+		      const struct jsonrpc_msg *m, const struct ask *ask)
+{
+	struct jsonrpc_fault f = {0};
+
+	if (listening_begin(s->listening, io, m->id, &ask->listen, &f) == 0)
+		return true;
+	send_fault(io, m->id, &f);
+	return false;
+}
+
+/* Lists that a client is told of though it did not ask. */
+static void hear_lists(struct session *s)
+{
+	listening_hear(s->listening,
+		       (s->server->tools_change ? FEED_TOOLS : 0) |
+			       (s->server->prompts_change ? FEED_PROMPTS : 0));
+}
+
+/* What else a session keeps of its client: an empty result, or NULL. */
+static json_t *on_setting(struct session *s, const struct ask *ask,
+			  struct jsonrpc_fault *f)
+{
+	if (ask->kind == ASK_SET_LEVEL)
+		atomic_store(&s->level, (int)ask->level);
+	else if (ask->kind == ASK_UNSUBSCRIBE)
+		listening_unsubscribe(s->listening, ask->uri);
+	else if (listening_subscribe(s->listening, ask->uri, f) != 0) {
+		if (f->data)
+			f->code = JSONRPC_RESOURCE_NOT_FOUND;
+		return NULL;
+	}
+	return json_object();
 }
 
 /* -- messages -------------------------------------------------------------- */
@@ -317,27 +467,47 @@ static bool pick_era(struct session *s, const struct jsonrpc_msg *m)
 static bool dispatch(struct session *s, const struct session_io *io,
 		     struct jsonrpc_msg *m, struct ask *ask, bool modern)
 {
+	struct jsonrpc_fault f = {0};
 	json_t *result = NULL;
 
 	switch (ask->kind) {
 	case ASK_NOTHING:
 		return false;
 	case ASK_CANCEL:
-		inflight_cancel(s->inflight, ask->cancel_id);
+		session_cancel(s, ask->cancel_id);
 		return false;
 	case ASK_TOOL_CALL:
 		return on_tool_call(s, io, m, ask, modern);
 	case ASK_TOOLS_LIST:
 		send_list(s, io, modern, m->id);
 		return false;
+	case ASK_RESOURCES_LIST:
+	case ASK_TEMPLATES_LIST:
+	case ASK_RESOURCE_READ:
+	case ASK_PROMPTS_LIST:
+	case ASK_PROMPT_GET:
+	case ASK_COMPLETE:
+		return start_call(s, io, m, ask, modern, NULL);
+	case ASK_LISTEN:
+		return on_listen(s, io, m, ask);
 	case ASK_HELLO:
 		result = TAKE_PTR(ask->result);
+		if (!modern)
+			hear_lists(s);
 		break;
 	case ASK_PING:
 		result = json_object();
 		break;
+	case ASK_SUBSCRIBE:
+	case ASK_UNSUBSCRIBE:
+	case ASK_SET_LEVEL:
+		result = on_setting(s, ask, &f);
+		break;
 	}
-	send_result(s, io, modern, m->id, ask->kind, result);
+	if (result)
+		send_result(s, io, modern, m->id, ask->kind, result);
+	else
+		send_fault(io, m->id, &f);
 	return false;
 }
 

@@ -55,6 +55,12 @@ int session_new(const struct protocol_server *server,
 /* When session_busy() is 0. */
 void session_free(struct session *s);
 
+/* Where what is no answer goes, of the revisions before 2026-07-28: set before
+ * the first message. Without it, nothing does. */
+void session_notes(struct session *s,
+		   void (*note)(void *ctx, const struct session_out *out),
+		   void *ctx);
+
 /* One message as it was read. */
 void session_message(struct session *s, const struct session_io *io,
 		     const char *text, size_t len);
@@ -65,11 +71,21 @@ void session_take(struct session *s, const struct session_io *io,
 /* A message that was longer than what the transport accepts. */
 void session_too_long(const struct session_io *io);
 
+/* What a message's answer goes through: message is taken over. */
+void session_send(const struct session_io *io, json_t *message,
+		  const struct session_out *as);
+
+/* Has the client asked for what is logged about this request? */
+bool session_wants_log(const struct session *s, const struct jsonrpc_msg *m,
+		       bool modern);
+
 /* The revision that initialize settled, or NULL. */
 const char *session_version(const struct session *s);
 
 /* The client no longer wants what it asked under this id. */
 void session_cancel(struct session *s, const json_t *id);
+/* Nothing more will be told to who listens, and they are told that. */
+void session_end_listening(struct session *s);
 /* The client is gone: what only it waited for ends, jobs go on. */
 void session_end_waits(struct session *s);
 

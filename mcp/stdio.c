@@ -233,6 +233,7 @@ int stdio_run(const struct stdio_opts *o, bool *ret_idle, struct err *e)
 		free(s);
 		return -1;
 	}
+	session_notes(s->session, send_line, s);
 	pthread_mutex_init(&s->out_lock, NULL);
 	s->pool = callpool_new(LIMIT_MCP_CALLS_COUNT,
 			       LIMIT_CALLS_PER_CLIENT_COUNT);
@@ -241,6 +242,7 @@ int stdio_run(const struct stdio_opts *o, bool *ret_idle, struct err *e)
 	do {
 		input = read_input(s);
 	} while (input == INPUT_MORE);
+	session_end_listening(s->session);
 	if (input == INPUT_END)
 		finish_calls(s);
 

@@ -15,6 +15,7 @@
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
 
+#include "mcp/library.h"
 #include "mcp/links.h"
 #include "ops/op.h"
 
@@ -27,6 +28,8 @@ struct tools_call {
 	/* The client may hang up and come again for the rest, if it can: for
 	 * work that is known to take long. */
 	void (*pause)(void *ctx);
+	/* For whoever asked to see what is logged. */
+	void (*log)(void *ctx, enum protocol_level level, const char *text);
 	void *ctx;
 };
 
@@ -50,6 +53,8 @@ struct toolset {
 	json_t *(*call)(void *ctx, const struct tools_call *c);
 	/* Ended by one without a name; NULL: no tool has any. */
 	const struct toolset_header *(*headers)(void *ctx, const void *tool);
+	/* What there is beside tools; its feed tells of theirs, too. */
+	struct library library;
 };
 
 struct tools {

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/json.h"
+#include "tests/conformance/shelf.h"
 
 #include <string.h>
 
@@ -45,7 +46,14 @@ struct fixture {
 	const struct toolset_header *headers;
 	bool is_slow; /* progress of 0, 50 and 100 on the way */
 	bool pauses;
+	const char *const *log; /* said at level info, ends with NULL */
+	unsigned changes;	/* topics that it tells of (feed.h) */
 };
+
+static const char *const log_three[] = {"Tool execution started",
+					"Tool processing data",
+					"Tool execution completed", NULL};
+static const char *const log_one[] = {"A line for whoever asked", NULL};
 
 static const struct fixture fixtures[] = {
 	{.name = "test_simple_text",
@@ -69,6 +77,18 @@ static const struct fixture fixtures[] = {
 	{.name = "test_tool_with_progress",
 	 .result = CONTENT(TEXT("Progress was reported.")),
 	 .is_slow = true},
+	{.name = "test_tool_with_logging",
+	 .result = CONTENT(TEXT("Three lines were logged.")),
+	 .log = log_three},
+	{.name = "test_logging_tool",
+	 .result = CONTENT(TEXT("A line was logged.")),
+	 .log = log_one},
+	{.name = "test_trigger_tool_change",
+	 .result = CONTENT(TEXT("The list of tools has changed.")),
+	 .changes = FEED_TOOLS},
+	{.name = "test_trigger_prompt_change",
+	 .result = CONTENT(TEXT("The list of prompts has changed.")),
+	 .changes = FEED_PROMPTS},
 	{.name = "test_reconnection",
 	 .result = CONTENT(TEXT("Reconnected.")),
 	 .pauses = true},
@@ -80,6 +100,11 @@ static const struct fixture fixtures[] = {
 		   "{\"type\":\"string\",\"x-mcp-header\":\"Region\"}}}",
 	 .result = CONTENT(TEXT("taken")),
 	 .headers = region_header},
+};
+
+struct fixtures {
+	char *list;
+	struct feed *feed;
 };
 
 static char *make_list(void)
@@ -104,7 +129,9 @@ static char *make_list(void)
 
 static const char *list_fixtures(void *ctx)
 {
-	return ctx;
+	const struct fixtures *x = ctx;
+
+	return x->list;
 }
 
 static const void *find_fixture(void *ctx, const char *name)
@@ -136,14 +163,22 @@ static const char *lane_of(void *ctx, const void *tool, const json_t *args)
 static json_t *call_fixture(void *ctx, const struct tools_call *c)
 {
 	const struct fixture *f = c->tool;
+	const struct fixtures *x = ctx;
 	struct err e = {0};
 
-	(void)ctx;
+	for (size_t i = 0; f->log && f->log[i]; i++) {
+		c->log(c->ctx, LEVEL_INFO, f->log[i]);
+		deadline_sleep_ms(50);
+	}
 	for (int done = 0; f->is_slow && done <= 100; done += 50) {
 		struct client_progress p = {.done = done, .total = 100};
 
 		c->progress(c->ctx, &p);
 		deadline_sleep_ms(120);
+	}
+	for (unsigned topic = FEED_TOOLS; topic <= FEED_PROMPTS; topic *= 2) {
+		if (f->changes & topic)
+			feed_tell(x->feed, topic, NULL);
 	}
 	if (f->pauses) {
 		deadline_sleep_ms(100);
@@ -163,13 +198,27 @@ static const struct toolset_header *headers_of(void *ctx, const void *tool)
 
 struct toolset fixtures_tools(void)
 {
+	struct fixtures *x = ALLOC_NEW(struct fixtures);
+
+	x->list = make_list();
+	x->feed = feed_new(NULL);
 	return (struct toolset){
-		.ctx = make_list(),
+		.ctx = x,
 		.list = list_fixtures,
 		.find = find_fixture,
 		.is_long = is_long,
 		.lane = lane_of,
 		.call = call_fixture,
 		.headers = headers_of,
+		.library = fixtures_library(x->feed),
 	};
+}
+
+void fixtures_free(struct toolset *t)
+{
+	struct fixtures *x = t->ctx;
+
+	feed_free(x->feed);
+	free(x->list);
+	free(x);
 }

@@ -12,5 +12,6 @@
 #include "mcp/tools.h"
 
 struct toolset fixtures_tools(void);
+void fixtures_free(struct toolset *t);
 
 #endif

@@ -21,6 +21,9 @@ static int serve(const char *where, struct err *e)
 		.name = "mcp-conformance",
 		.title = "Fixtures",
 		.instructions = "For the conformance suite.",
+		.has_library = true,
+		.tools_change = true,
+		.prompts_change = true,
 	};
 	struct toolset tools = fixtures_tools();
 	struct auth_opts ao = {.server = &server, .everybody = &tools};
@@ -45,7 +48,7 @@ static int serve(const char *where, struct err *e)
 	(void)fflush(stdout);
 	if (!http_run(h, STDIN_FILENO) || !auth_free(o.auth))
 		_exit(0);
-	free(tools.ctx);
+	fixtures_free(&tools);
 	return 0;
 }
 

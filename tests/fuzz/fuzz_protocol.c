@@ -10,14 +10,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static const struct protocol_server server = {"boxery", "boxery", "1", "Look."};
+static const struct protocol_server server = {
+	.name = "boxery",
+	.title = "boxery",
+	.version = "1",
+	.instructions = "Look.",
+	.icon = "data:image/png;base64,AAAA",
+	.has_library = true,
+};
 
 static void check_ask(struct ask *ask, const struct jsonrpc_msg *m, bool modern)
 {
 	json_t *result = ask->result ? ask->result : json_object();
 	autofree char *text = NULL;
 
-	if (ask->kind == ASK_TOOL_CALL && !ask->tool)
+	if ((ask->kind == ASK_TOOL_CALL && !ask->tool) ||
+	    (ask->kind == ASK_PROMPT_GET && !ask->prompt) ||
+	    (ask->kind == ASK_COMPLETE &&
+	     (!ask->complete.of || !ask->complete.name ||
+	      !ask->complete.value)) ||
+	    (ask->kind == ASK_SET_LEVEL && ask->level == LEVEL_NONE) ||
+	    ((ask->kind == ASK_RESOURCE_READ || ask->kind == ASK_SUBSCRIBE) &&
+	     !ask->uri))
 		abort();
 	if (ask->kind != ASK_NOTHING && ask->kind != ASK_CANCEL &&
 	    m->kind != JSONRPC_REQUEST)

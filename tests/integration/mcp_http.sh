@@ -64,8 +64,7 @@ kill "$server"
 wait "$server"
 server=
 
-# MCP's own suite, over fixtures: these of its scenarios are for a server with
-# tools and nothing else
+# MCP's own suite, over fixtures
 suite=$npm_root/node_modules/@modelcontextprotocol/conformance/dist/index.js
 mkfifo "$home/stdin"
 build/release/test/mcp-conformance --http 0 < "$home/stdin" > "$home/url" &
@@ -92,10 +91,15 @@ conform() {
 both=(tools-list tools-call-simple-text tools-call-image tools-call-audio
 	tools-call-embedded-resource tools-call-mixed-content tools-call-error
 	tools-call-with-progress server-sse-multiple-streams
-	dns-rebinding-protection json-schema-2020-12)
+	dns-rebinding-protection json-schema-2020-12 completion-complete
+	resources-list resources-read-text resources-read-binary
+	resources-templates-read prompts-list prompts-get-simple
+	prompts-get-with-args prompts-get-embedded-resource
+	prompts-get-with-image)
 conform 2025-11-25 "${both[@]}" server-initialize ping \
-	server-session-lifecycle server-sse-polling
-conform 2026-07-28 "${both[@]}" sep-2164-resource-not-found \
+	server-session-lifecycle server-sse-polling logging-set-level \
+	tools-call-with-logging resources-subscribe resources-unsubscribe
+conform 2026-07-28 "${both[@]}" sep-2164-resource-not-found caching \
 	input-required-result-unsupported-methods \
 	input-required-result-ignore-extra-params \
 	input-required-result-validate-input http-header-validation \

@@ -11,7 +11,12 @@
 #include <string.h>
 
 static struct home home;
-static const struct protocol_server server = {"boxery", "boxery", "1", ""};
+static const struct protocol_server server = {
+	.name = "boxery",
+	.title = "boxery",
+	.version = "1",
+	.instructions = "",
+};
 
 static int set_up(void **state)
 {

@@ -14,7 +14,12 @@ static const char *no_tools(void *ctx)
 	return "[]";
 }
 
-static const struct protocol_server server = {"t", "t", "1", "Look."};
+static const struct protocol_server server = {
+	.name = "t",
+	.title = "t",
+	.version = "1",
+	.instructions = "Look.",
+};
 static const struct toolset tools = {.list = no_tools};
 
 static struct auth *open_auth(struct principal **ret_who)

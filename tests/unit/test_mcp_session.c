@@ -242,7 +242,7 @@ static void modern_conversation(void **state)
 		 {"\"cacheScope\":\"private\"",
 		  "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":{\"name\":"
 		  "\"boxery\"",
-		  "\"capabilities\":{\"tools\":{}}", "\"instructions\":"}},
+		  "\"capabilities\":{\"tools\":{},\"logging\":{}}", "\"instructions\":"}},
 		{REQ("2", "tools/list", "{" MODERN "}"),
 		 {"\"tools\":[", "\"resultType\":\"complete\"", "\"ttlMs\":",
 		  "\"cacheScope\":"}},

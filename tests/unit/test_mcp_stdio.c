@@ -26,8 +26,12 @@ struct rig {
 
 static void *serve(void *arg)
 {
-	static const struct protocol_server server = {"boxery", "boxery", "1",
-						      "Look."};
+	static const struct protocol_server server = {
+		.name = "boxery",
+		.title = "boxery",
+		.version = "1",
+		.instructions = "Look.",
+	};
 	static struct tools tools = {.copy_root_refusal = "no"};
 	struct toolset set = tools_set(&tools);
 	struct rig *r = arg;

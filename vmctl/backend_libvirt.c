@@ -224,7 +224,7 @@ static int bl_define(struct backend *b, const struct machine_spec *s,
 
 	if (!c || bl_accelerated(b, &host.kvm, e) ||
 	    bl_network_ensure(l, c, &network, e) ||
-	    (s->isolated && bl_filters_ensure(l, c, e)))
+	    (s->isolated && (bl_filters_fit(e) || bl_filters_ensure(l, c, e))))
 		return -1;
 	if (s->uefi && !host.loader)
 		return err_set(e, ERR_NOT_FOUND,

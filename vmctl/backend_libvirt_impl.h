@@ -135,6 +135,8 @@ void bl_network_doctor(virConnectPtr c, backend_say *say, void *ctx);
 /* Both filters are defined as ours. */
 int bl_filters_ensure(struct backend_libvirt *l, virConnectPtr c,
 		      struct err *e) __attribute__((warn_unused_result));
+/* Can guests behind them be reached from this host? */
+int bl_filters_fit(struct err *e) __attribute__((warn_unused_result));
 /* id, and the live definition of the machine when that is not 0. */
 int bl_port_read(virConnectPtr c, const char *xml, struct machine_port *ret,
 		 struct err *e) __attribute__((warn_unused_result));

@@ -28,6 +28,7 @@
 #include "base/cleanup.h"
 #include "vmctl/nettable.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum side { FROM, TO };
@@ -43,6 +44,7 @@ struct row {
 	const char *mac, *src, *dst;
 	const char *protocol;
 	const char *sport, *dport;
+	const char *dport_end; /* of a range that begins with dport */
 	const char *states;
 };
 
@@ -52,6 +54,18 @@ struct row {
 #define GUEST "$IP"
 #define GATEWAY "$GATEWAY"
 #define NEW "NEW,ESTABLISHED"
+
+/*
+ * What the host's ssh may be answered at. Link-layer rules cannot tell an
+ * answer from a packet that opens a connection, so the tracked ones do, and
+ * these ports alone get so far: Linux' own choice for who connects, and no
+ * place for a service. Else HI-DEV alone would stand before the host's
+ * services, and nothing before a port that the host passes on to another
+ * machine: a container's is changed before HI-DEV, and so never seen there.
+ */
+#define ANSWER_FIRST "32768"
+#define ANSWER_LAST "65535"
+#define ANSWERS ANSWER_FIRST ":" ANSWER_LAST
 
 /* private, shared, loopback, link-local (cloud metadata): what a host's other
  * networks and its other guests use */
@@ -74,7 +88,7 @@ static const struct row rows[] = {
 	{NAT, FROM, ACCEPT, IP4, .dst = GATEWAY, .protocol = "tcp",
 	 .dport = "53"},
 	{BOTH, FROM, ACCEPT, IP4, .dst = GATEWAY, .protocol = "tcp",
-	 .sport = "22"},
+	 .sport = "22", .dport = ANSWER_FIRST, .dport_end = ANSWER_LAST},
 	DROP_TO(GATEWAY), /* it may lie elsewhere */
 	DROP_TO("0.0.0.0/8"),
 	DROP_TO("10.0.0.0/8"),
@@ -120,6 +134,8 @@ static const struct row rows[] = {
 	{NAT, FROM, ACCEPT, TRACKED, .dst = GATEWAY, .protocol = "tcp",
 	 .dport = "53", .states = NEW},
 	{NAT, FROM, DROP, TRACKED, .dst = GATEWAY},
+	/* for the bridge's address once, which the host has changed */
+	{NAT, FROM, DROP, TRACKED, .protocol = "tcp", .sport = "22"},
 	{NAT, FROM, ACCEPT, TRACKED, .states = "NEW,RELATED,ESTABLISHED"},
 	{NONE, FROM, ACCEPT, TRACKED, .dst = "255.255.255.255",
 	 .protocol = "udp", .sport = "68", .dport = "67", .states = NEW},
@@ -154,6 +170,24 @@ bool net_mode_parse(const char *name, enum net_mode *ret)
 const char *netfilter_name(enum net_mode m)
 {
 	return names[m].filter;
+}
+
+int netfilter_check_host(const char *text, struct err *e)
+{
+	char *end;
+	unsigned long first = strtoul(text, &end, 10);
+
+	if (end == text)
+		return err_set(e, ERR_PROTOCOL,
+			       "net.ipv4.ip_local_port_range says nothing");
+	if (first >= strtoul(ANSWER_FIRST, NULL, 10))
+		return 0;
+	return err_set(e, ERR_STATE,
+		       "this host connects from ports from %lu on, and a VM's "
+		       "filter lets its ssh answer from " ANSWER_FIRST " on: "
+		       "sudo sysctl -w net.ipv4.ip_local_port_range="
+		       "'" ANSWER_FIRST " 60999'",
+		       first);
 }
 
 /* -- the filter ------------------------------------------------------------ */
@@ -209,6 +243,7 @@ static int add_match(const struct row *r, struct buf *out, struct err *e)
 		return -1;
 	if (add_attr(out, "srcportstart", r->sport, e) ||
 	    add_attr(out, "dstportstart", r->dport, e) ||
+	    add_attr(out, "dstportend", r->dport_end, e) ||
 	    add_attr(out, "state", r->states, e))
 		return -1;
 	return buf_add_str(out, "/>", e);
@@ -260,6 +295,13 @@ static int add_target(struct buf *out, const struct row *r, const char *accept,
 			  r->action == ACCEPT ? accept : "DROP");
 }
 
+static int add_ports(struct buf *out, const struct row *r, struct err *e)
+{
+	if (!r->dport_end)
+		return add_option(out, "--ip-dport", r->dport, e);
+	return buf_printf(out, e, "--ip-dport %s:%s ", r->dport, r->dport_end);
+}
+
 static int add_link_line(const struct row *r, struct buf *out, struct err *e)
 {
 	const char *not = r->other ? "! " : "";
@@ -277,7 +319,7 @@ static int add_link_line(const struct row *r, struct buf *out, struct err *e)
 		   add_option(out, "--ip-dst", r->dst, e) ||
 		   add_option(out, "--ip-proto", r->protocol, e) ||
 		   add_option(out, "--ip-sport", r->sport, e) ||
-		   add_option(out, "--ip-dport", r->dport, e)) {
+		   add_ports(out, r, e)) {
 		return -1;
 	}
 	return add_target(out, r, "ACCEPT", e);
@@ -297,8 +339,8 @@ static int add_tracked_line(const struct row *r, enum side side,
 	    (dst && buf_printf(out, e, "-d %s/32 ", dst)) ||
 	    (r->protocol && buf_printf(out, e, "-p %s -m %s ", r->protocol,
 				       r->protocol)) ||
-	    add_option(out, "--sport", r->sport, e) ||
-	    add_option(out, "--dport", r->dport, e) ||
+	    add_option(out, swapped ? "--dport" : "--sport", r->sport, e) ||
+	    add_option(out, swapped ? "--sport" : "--dport", r->dport, e) ||
 	    (r->states && buf_printf(out, e, "-m conntrack --ctstate %s ",
 				     r->states)))
 		return -1;
@@ -457,16 +499,19 @@ static struct nettable_packet packet(enum packets what,
 		return (struct nettable_packet){.out = p->dev,
 						.bridge = p->bridge};
 	case FOR_HOST:
-		/* All but tcp is settled in libvirt-I-DEV, which lets tcp from
-		 * port 22 go to any of the host's. LIBVIRT_INP, which accepts
-		 * some of them, must therefore come later. */
+		/* All else is settled in libvirt-I-DEV. So LIBVIRT_INP, which
+		 * accepts DNS and DHCP, may come first, as it does when
+		 * libvirt's networks start last; and so may the rules of the
+		 * host's owner for services of lower ports. */
 		return (struct nettable_packet){.in = p->bridge,
 						.out = "",
 						.port_in = p->dev,
 						.port_out = "",
 						.src = p->address,
 						.dst = p->gateway,
-						.protocol = "tcp"};
+						.protocol = "tcp",
+						.sports = "22",
+						.dports = ANSWERS};
 	case FROM_NEIGHBOUR:
 		return (struct nettable_packet){.in = p->bridge,
 						.out = p->bridge,

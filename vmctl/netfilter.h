@@ -21,7 +21,8 @@
  * Shapes:  texts are what ebtables-save and iptables-save print. addresses in
  *          dotted form, MACs in lower case.
  * Errors:  ERR_STATE naming the chain and its first rule that is missing, not
- *          ours, or out of order. ERR_PROTOCOL for texts of another form.
+ *          ours, or out of order. ERR_PROTOCOL for texts that are not
+ *          understood, of which nothing is known then.
  * Threads: pure.
  * Source:  libvirt formatnwfilter; ebtables-save(8), iptables-save(8).
  */
@@ -47,6 +48,14 @@ const char *netfilter_name(enum net_mode m);
  * already, or NULL. */
 int netfilter_xml(enum net_mode m, const char *uuid, struct buf *out,
 		  struct err *e) __attribute__((warn_unused_result));
+
+/*
+ * A guest's ssh may answer the host at ports from 32768 on. text: the host's
+ * net.ipv4.ip_local_port_range, from which those that connect take theirs.
+ * ERR_STATE when lower ones are among them.
+ */
+int netfilter_check_host(const char *text, struct err *e)
+	__attribute__((warn_unused_result));
 
 struct netfilter_port {
 	enum net_mode mode;

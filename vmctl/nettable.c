@@ -121,7 +121,7 @@ int nettable_parse(const char *text, const char *name, struct nettable *ret,
 			return not_understood(name, number, line, e);
 	}
 	if (!rules)
-		return err_set(e, ERR_PROTOCOL,
+		return err_set(e, ERR_STATE,
 			       "the host's packet filter has no table %s",
 			       name);
 	*ret = (struct nettable){rules, name};
@@ -234,7 +234,7 @@ static bool parse_range(struct text word, struct subnet_range *ret)
 
 /* UNSURE: the rule is not left aside for it, be it negated or not. */
 enum answer { NO, YES, UNSURE };
-enum kind { INTERFACE, ADDRESS, PROTOCOL, STATES, MARKED };
+enum kind { INTERFACE, ADDRESS, PROTOCOL, PORTS, STATES, MARKED };
 
 static enum answer in_range(struct text word, const char *address)
 {
@@ -276,6 +276,62 @@ static enum answer takes_unmarked(struct text word)
 	return YES;
 }
 
+#define PORT_LAST 65535U
+
+/* A number, or the one for none. */
+static unsigned take_port(struct text *t, unsigned none)
+{
+	unsigned port = 0;
+	size_t i = 0;
+
+	for (; i < t->len && t->at[i] >= '0' && t->at[i] <= '9' &&
+	       port <= PORT_LAST;
+	     i++)
+		port = port * 10 + (unsigned)(t->at[i] - '0');
+	*t = (struct text){t->at + i, t->len - i};
+	return i > 0 ? port : none;
+}
+
+/* The first of a list: "22", "1024:65535", ":1023", "1024:". */
+static bool take_range(struct text *list, unsigned ret[2])
+{
+	const char *comma = memchr(list->at, ',', list->len);
+	size_t len = comma ? (size_t)(comma - list->at) : list->len;
+	struct text one = {list->at, len};
+
+	len += comma != NULL;
+	*list = (struct text){list->at + len, list->len - len};
+	if (one.len == 0)
+		return false;
+	ret[0] = take_port(&one, 0);
+	ret[1] = ret[0];
+	if (one.len > 0 && one.at[0] == ':') {
+		one = (struct text){one.at + 1, one.len - 1};
+		ret[1] = take_port(&one, PORT_LAST);
+	}
+	return one.len == 0;
+}
+
+/* Of a list of ports: does one of the packets' lie in it, do they all? */
+static enum answer in_ports(struct text list, const char *ports)
+{
+	struct text ours = {ports, strlen(ports)};
+	enum answer answer = NO;
+	unsigned have[2], want[2];
+
+	if (!take_range(&ours, have))
+		return UNSURE;
+	while (list.len > 0) {
+		if (!take_range(&list, want))
+			return UNSURE;
+		if (want[0] <= have[0] && have[1] <= want[1])
+			return YES;
+		if (want[0] <= have[1] && have[0] <= want[1])
+			answer = UNSURE;
+	}
+	return answer;
+}
+
 static enum answer holds(enum kind kind, struct text word, const char *value)
 {
 	if (kind == STATES)
@@ -288,6 +344,8 @@ static enum answer holds(enum kind kind, struct text word, const char *value)
 		return in_range(word, value);
 	if (kind == INTERFACE)
 		return is_interface(word, value) ? YES : NO;
+	if (kind == PORTS)
+		return in_ports(word, value);
 	if (word.len > 0 && word.at[0] >= '0' && word.at[0] <= '9')
 		return UNSURE; /* a protocol without a name */
 	return text_is(word, value) || text_is(word, "all") ? YES : NO;
@@ -320,6 +378,10 @@ static bool cannot_match(const struct nettable_packet *p, struct text rule)
 		{"-s", ADDRESS, p->src},
 		{"-d", ADDRESS, p->dst},
 		{"-p", PROTOCOL, p->protocol},
+		{"--sport", PORTS, p->sports},
+		{"--sports", PORTS, p->sports},
+		{"--dport", PORTS, p->dports},
+		{"--dports", PORTS, p->dports},
 		{"--ctstate", STATES, NULL},
 		{"--state", STATES, NULL},
 		{"--mark", MARKED, NULL},

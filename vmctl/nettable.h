@@ -6,8 +6,8 @@
  *          chain's name: "-i vnet0 -j DROP". In a struct nettable_packet NULL
  *          means any, and "" none (of a packet that leaves by no interface,
  *          or came by none that a rule would name).
- * Errors:  ERR_PROTOCOL for text that is no such table; ERR_STATE naming the
- *          chain and the rule.
+ * Errors:  ERR_PROTOCOL for a line that is not understood; ERR_STATE for no
+ *          such table, and else naming the chain and the rule.
  * Threads: pure.
  * Source:  ebtables(8), iptables(8), iptables-extensions(8).
  */
@@ -37,6 +37,7 @@ struct nettable_packet {
 	const char *bridge;
 	const char *src, *dst; /* IPv4 addresses */
 	const char *protocol;
+	const char *sports, *dports; /* "22", "1024:65535" */
 };
 
 /*

@@ -43,6 +43,11 @@ netlab_places() {
 	done
 }
 
+netlab_publish() {
+	iptables -t nat "$1" PREROUTING -p tcp --dport "$2" -m addrtype \
+		--dst-type LOCAL -j DNAT --to-destination "192.168.77.2:$3"
+}
+
 # Nothing but the filter may be what stops a packet.
 netlab_open_host() {
 	local name
@@ -61,6 +66,12 @@ netlab_open_host() {
 	iptables -A lan-in -s 192.168.77.0/24 -p udp -j ACCEPT
 	iptables -A lan-in -s 10.0.0.0/8 -j ACCEPT
 	iptables -A lan-in -s 100.64.0.0/10 -j ACCEPT
+	# and passes ports of its own on, as Docker does for containers: one
+	# that its rules then accept before all others, and one among those
+	# that its ssh is answered at
+	iptables -A lan-in -d 192.168.77.2 -p tcp --dport 80 -j ACCEPT
+	netlab_publish -A 8080 80
+	netlab_publish -A 40808 81
 	iptables -I FORWARD -j lan-in
 	# what a row before made them believe
 	ip neigh flush dev virbr0
@@ -70,6 +81,8 @@ netlab_open_host() {
 }
 netlab_open_host_end() {
 	iptables -D FORWARD -j lan-in
+	netlab_publish -D 8080 80
+	netlab_publish -D 40808 81
 	ip6tables -D FORWARD -j ACCEPT
 }
 

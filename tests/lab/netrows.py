@@ -128,6 +128,7 @@ def host_echo(dst):
 
 
 SERVICES = (22, 67, 69, 80, 111, 5353, 16509, 40000)
+PUBLISHED = 8080, 40808  # netlab.sh: the host passes them on to the LAN
 row("host", "bridge address: ssh, libvirt, any port", "A10 B13",
     host_ports(GATEWAY, SERVICES, kinds="t"))
 row("host", "bridge address: UDP but for DNS and DHCP", "A10 B13",
@@ -136,6 +137,18 @@ row("host", "bridge address: from port 22, SYN", "A10 B13",
     host_ports(GATEWAY, (22, 16509, 40000), 22, kinds="t"))
 row("host", "bridge address: from port 22, as an answer", "A10 B13",
     host_ports(GATEWAY, (22, 16509, 40000), 22, f.ACK, kinds="t"))
+row("host", "bridge address: from port 22, TCP to DHCP", "A10 B13",
+    host_ports(GATEWAY, (67,), 22, kinds="t"))
+
+
+@row("host", "bridge address: a port passed on, as to a container", "A10 B13")
+def published(w, x, probe):
+    for port in PUBLISHED:
+        for sport in PORT, 22:
+            t = token()
+            probe("lan", send_ip(w, x, f.tcp(x.ip, GATEWAY, sport, port, t)), t)
+
+
 row("host", "bridge address: UDP from ports 22, 53, 67, 68", "A10 B13",
     lambda w, x, probe: [host_ports(GATEWAY, (40000,), p, kinds="u")(w, x, probe)
                          for p in (22, 53, 67, 68)])

@@ -149,11 +149,17 @@ static void refuses_each_missing_rule(void **state)
 		 "-A libvirt-O-vnet0 -p IPv4 --ip-src 192.168.0.0/16 -j DROP\n",
 		 "", "must be \"-p IPv4 --ip-src 192.168.0.0/16 -j DROP\""},
 		{IP, "-A FO-vnet0 -j DROP\n", "",
-		 "FO-vnet0 of the host's packet filter lacks rule 2"},
+		 "FO-vnet0 of the host's packet filter lacks rule 3"},
 		{IP, "-A HI-vnet0 -d 192.168.122.1/32 -j DROP\n", "",
 		 "HI-vnet0 of the host's packet filter: rule 5"},
 		{IP, "-A FI-vnet0 -d 192.168.122.1/32 -j DROP\n", "",
 		 "FI-vnet0 of the host's packet filter: rule 5"},
+		/* A10: for a port that the host passes on */
+		{IP, "-A FI-vnet0 -p tcp -m tcp --sport 22 -j DROP\n", "",
+		 "FI-vnet0 of the host's packet filter: rule 6"},
+		{EB, "--ip-sport 22 --ip-dport 32768:65535 -j ACCEPT",
+		 "--ip-sport 22 -j ACCEPT",
+		 "libvirt-I-vnet0 of the host's packet filter: rule 8"},
 	};
 
 	(void)state;
@@ -175,7 +181,7 @@ static void refuses_other_rules(void **state)
 		 "but is \"-j ACCEPT\""},
 		{IP, "-A HI-vnet0 -j DROP\n",
 		 "-A HI-vnet0 -j DROP\n-A HI-vnet0 -j ACCEPT\n",
-		 "rule 8 is not ours: \"-j ACCEPT\""},
+		 "rule 9 is not ours: \"-j ACCEPT\""},
 		{EB,
 		 "-A libvirt-O-vnet0 -p ARP --arp-ip-src 192.168.122.1 -j "
 		 "ACCEPT",
@@ -236,15 +242,35 @@ static void refuses_what_stands_before(void **state)
 		/* INPUT */
 		{IP, "-A INPUT -j libvirt-host-in\n", "",
 		 "INPUT of the host's packet filter"},
-		{IP,
-		 "-A INPUT -j libvirt-host-in\n-A INPUT -j LIBVIRT_INP\n",
-		 "-A INPUT -j LIBVIRT_INP\n-A INPUT -j libvirt-host-in\n",
-		 "rule 1, \"-j LIBVIRT_INP\", may let packets past \"-j "
-		 "libvirt-host-in\""},
 		{IP, "-A INPUT -j libvirt-host-in",
-		 "-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\n"
+		 "-A INPUT -p tcp -m tcp --dport 40000 -j ACCEPT\n"
 		 "-A INPUT -j libvirt-host-in",
 		 "INPUT of the host's packet filter: rule 1"},
+		{IP, "-A INPUT -j libvirt-host-in",
+		 "-A INPUT -p tcp -m tcp --dport 1024: -j ACCEPT\n"
+		 "-A INPUT -j libvirt-host-in",
+		 "--dport 1024:"},
+		{IP, "-A INPUT -j libvirt-host-in",
+		 "-A INPUT -p tcp -m tcp ! --dport 22 -j ACCEPT\n"
+		 "-A INPUT -j libvirt-host-in",
+		 "! --dport 22"},
+		{IP, "-A INPUT -j libvirt-host-in",
+		 "-A INPUT -p tcp -m tcp --sport 22 -j ACCEPT\n"
+		 "-A INPUT -j libvirt-host-in",
+		 "--sport 22"},
+		{IP, "-A INPUT -j libvirt-host-in",
+		 "-A INPUT -p tcp -m multiport --dports 22,80,32760:32768 -j "
+		 "ACCEPT\n-A INPUT -j libvirt-host-in",
+		 "--dports 22"},
+		/* not understood */
+		{IP, "-A INPUT -j libvirt-host-in",
+		 "-A INPUT -p tcp -m tcp --dport ssh -j ACCEPT\n"
+		 "-A INPUT -j libvirt-host-in",
+		 "--dport ssh"},
+		{IP, "-A INPUT -j libvirt-host-in",
+		 "-A INPUT -p tcp -m multiport --dports 22,,80 -j ACCEPT\n"
+		 "-A INPUT -j libvirt-host-in",
+		 "--dports 22,,80"},
 		{IP, "-A INPUT -j libvirt-host-in",
 		 "-A INPUT -s 192.168.122.0/24 -j ACCEPT\n"
 		 "-A INPUT -j libvirt-host-in",
@@ -319,6 +345,20 @@ static void refuses_what_stands_before(void **state)
 static void accepts_what_is_no_way_past(void **state)
 {
 	static const struct tamper cases[] = {
+		/* libvirt's networks started behind its filters */
+		{IP,
+		 "-A INPUT -j libvirt-host-in\n-A INPUT -j LIBVIRT_INP\n",
+		 "-A INPUT -j LIBVIRT_INP\n-A INPUT -j libvirt-host-in\n",
+		 NULL},
+		/* services of the host, which no answer is for */
+		{IP, "-A INPUT -j libvirt-host-in",
+		 "-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\n"
+		 "-A INPUT -p tcp -m multiport --dports 80,443,:21 -j ACCEPT\n"
+		 "-A INPUT -p tcp -m tcp --dport 8000:8100 -j ACCEPT\n"
+		 "-A INPUT -p tcp -m tcp --sport 53 -j ACCEPT\n"
+		 "-A INPUT -p tcp -m tcp ! --dport 1024:65535 -j ACCEPT\n"
+		 "-A INPUT -j libvirt-host-in",
+		 NULL},
 		/* as a VPN puts them first, in chains of its own */
 		{IP, "-A FORWARD -j DOCKER-USER",
 		 "-A FORWARD -i tailscale0 -j MARK --set-xmark "
@@ -449,7 +489,7 @@ static void wants_reserved_frames_forwarded(void **state)
 	netread_finish(&r);
 }
 
-/* Texts of another form are no filter. */
+/* No table is no filter; of what is not understood nothing is known. */
 static void wants_whole_tables(void **state)
 {
 	static const struct {
@@ -473,8 +513,33 @@ static void wants_whole_tables(void **state)
 						    cases[i].iptables, true, true};
 		struct err e = {0};
 
-		assert_fails(netfilter_check(&nat, &a, &e), &e, ERR_PROTOCOL,
+		assert_fails(netfilter_check(&nat, &a, &e), &e,
+			     strstr(cases[i].says, "has no table")
+				     ? ERR_STATE
+				     : ERR_PROTOCOL,
 			     cases[i].says);
+	}
+}
+
+/* ssh from the host, with the ports that it takes by itself. */
+static void fits_the_host(void **state)
+{
+	static const struct {
+		const char *text;
+		enum err_code code;
+	} cases[] = {
+		{"32768\t60999\n", 0},	   {"40000 50000\n", 0},
+		{"1024\t65535\n", ERR_STATE}, {"32767\t60999\n", ERR_STATE},
+		{"", ERR_PROTOCOL},	   {"\n", ERR_PROTOCOL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+		struct err e = {0};
+		int rc = netfilter_check_host(cases[i].text, &e);
+
+		assert_int_equal(rc, cases[i].code ? -1 : 0);
+		assert_int_equal(e.code, cases[i].code);
 	}
 }
 
@@ -561,6 +626,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(wants_bridged_packets_seen),
 	cmocka_unit_test(wants_reserved_frames_forwarded),
 	cmocka_unit_test(wants_whole_tables),
+	cmocka_unit_test(fits_the_host),
 	cmocka_unit_test(defines_filters),
 	cmocka_unit_test(defines_ranges),
 };

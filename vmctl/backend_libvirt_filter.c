@@ -5,6 +5,7 @@
  * when a filter changes, so it is defined only when it differs.
  */
 #include "base/alloc.h"
+#include "base/path.h"
 #include "vmctl/backend_libvirt_impl.h"
 #include "vmctl/domain.h"
 #include "vmctl/xmlsame.h"
@@ -113,24 +114,33 @@ int bl_filters_ensure(struct backend_libvirt *l, virConnectPtr c,
 	return rc;
 }
 
-static bool named_is_ours(virConnectPtr c, const char *name)
+/* *ret: libvirt knows a filter of that name, and it says what ours does. */
+static int named_is_ours(virConnectPtr c, const char *name, bool *ret,
+			 struct err *e)
 {
-	bool ours = false;
-
+	*ret = false;
 	for (size_t i = 0; i < ARRAY_COUNT(modes); i++) {
+		struct err why = {0};
 		auto_filter f = NULL;
 
 		if (strcmp(netfilter_name(modes[i]), name) != 0)
 			continue;
-		f = look_up(c, modes[i], NULL);
-		if (!f || is_ours(modes[i], f, &ours, NULL))
-			return false;
+		f = look_up(c, modes[i], &why);
+		if (f)
+			return is_ours(modes[i], f, ret, e);
+		if (why.code == ERR_NOT_FOUND)
+			return 0;
+		if (e)
+			*e = why;
+		return -1;
 	}
-	return ours;
+	return 0;
 }
 
 void bl_filters_doctor(virConnectPtr c, backend_say *say, void *ctx)
 {
+	struct err why = {0};
+
 	for (size_t i = 0; i < ARRAY_COUNT(modes); i++) {
 		struct err e = {0};
 		auto_filter f = look_up(c, modes[i], &e);
@@ -146,7 +156,24 @@ void bl_filters_doctor(virConnectPtr c, backend_say *say, void *ctx)
 			return;
 		}
 	}
-	say(ctx, "filters", true, "both are defined");
+	if (bl_filters_fit(&why))
+		say(ctx, "filters", false, err_msg(&why));
+	else
+		say(ctx, "filters", true, "both are defined");
+}
+
+/* -- the host's ports -------------------------------------------------------- */
+
+#define OWN_PORTS "/proc/sys/net/ipv4/ip_local_port_range"
+
+int bl_filters_fit(struct err *e)
+{
+	autofree char *text = NULL;
+	size_t len;
+
+	if (path_read_file(OWN_PORTS, 256, &text, &len, e))
+		return -1;
+	return netfilter_check_host(text, e);
 }
 
 /* -- a machine's port -------------------------------------------------------- */
@@ -198,27 +225,35 @@ static void get_filter(const char *xml, struct machine_port *ret)
 	get_parameter(xml, "GATEWAY", ret->gateway, sizeof(ret->gateway));
 }
 
-/* What libvirt has applied to the device, apart from what the machine's
- * definition says. */
-static bool is_applied(virConnectPtr c, const struct machine_port *p)
+/* *ret: what libvirt has applied to the device is what the machine's definition
+ * says. That there is nothing is an answer, that libvirt has none is not. */
+static int is_applied(virConnectPtr c, const struct machine_port *p, bool *ret,
+		      struct err *e)
 {
 	auto_binding b = virNWFilterBindingLookupByPortDev(c, p->dev);
 	autofree char *xml = b ? virNWFilterBindingGetXMLDesc(b, 0) : NULL;
 	char filter[64] = "", mac[18] = "", mac_parameter[18] = "",
 	     address[16] = "", gateway[16] = "";
 
-	if (!xml || count_of(xml, "<parameter ") != 3)
-		return false;
+	*ret = false;
+	if (!xml)
+		return virGetLastErrorCode() == VIR_ERR_NO_NWFILTER_BINDING
+			       ? 0
+			       : bl_fail(e, "reading what filter is applied to",
+					 p->dev);
+	if (count_of(xml, "<parameter ") != 3)
+		return 0;
 	(void)!domain_find_attr(xml, "<filterref ", "filter", filter,
 				sizeof(filter));
 	(void)!domain_find_attr(xml, "<mac ", "address", mac, sizeof(mac));
 	get_parameter(xml, "MAC", mac_parameter, sizeof(mac_parameter));
 	get_parameter(xml, "IP", address, sizeof(address));
 	get_parameter(xml, "GATEWAY", gateway, sizeof(gateway));
-	return strcmp(filter, p->filter) == 0 && strcmp(mac, p->mac) == 0 &&
+	*ret = strcmp(filter, p->filter) == 0 && strcmp(mac, p->mac) == 0 &&
 	       strcmp(mac_parameter, p->mac) == 0 &&
 	       strcmp(address, p->address) == 0 &&
 	       strcmp(gateway, p->gateway) == 0;
+	return 0;
 }
 
 /* Its bridge is the one that it was plugged into, whatever the network of that
@@ -257,7 +292,9 @@ int bl_port_read(virConnectPtr c, const char *xml, struct machine_port *ret,
 	memcpy(ret->host, network.gateway, sizeof(ret->host));
 	memcpy(ret->bridge, network.bridge, sizeof(ret->bridge));
 	ret->on_network = is_on(&network, interface);
-	ret->applied = is_applied(c, ret);
-	ret->filter_is_ours = named_is_ours(c, ret->filter);
-	return 0;
+	return is_applied(c, ret, &ret->applied, e) ||
+			       named_is_ours(c, ret->filter,
+					     &ret->filter_is_ours, e)
+		       ? -1
+		       : 0;
 }

@@ -5,8 +5,10 @@
  * libvirt says of a running machine's port (its definition, what was applied,
  * the filter's own definition) is held against our record, and the host's packet
  * filter, where we can read it, against what the filter must have become. A
- * machine whose port is wrong twice in a row loses its power; one look is
- * not enough, for libvirt rebuilds chains when it is reloaded.
+ * machine whose port is found wrong for the same reason several times in a row
+ * loses its power; one look is not enough, for libvirt rebuilds chains when it
+ * is reloaded. A filter that is not ours any more (of another version of
+ * boxery, or edited) is defined anew first.
  *
  * Shapes:  records are borrowed.
  * Errors:  ERR_STATE naming the chain: it is off now. Others: it could not be
@@ -48,6 +50,7 @@ void isolation_chains_finish(struct isolation_chains *c);
 struct isolation_look {
 	enum isolation is;
 	int id;		/* of this boot, for backend's cut() */
+	bool other_filter; /* libvirt's of that name is not ours */
 	struct err why; /* of ISOLATION_WRONG, ISOLATION_UNVERIFIED */
 };
 /* One look. chains: read before; NULL: only what libvirt says is asked. */

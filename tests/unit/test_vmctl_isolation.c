@@ -20,6 +20,7 @@ struct fake {
 	unsigned count, at;
 	atomic_int cut_id;
 	int cut_rc;
+	unsigned inits;
 	void (*lost)(void *ctx);
 	void *lost_ctx;
 };
@@ -45,6 +46,13 @@ static int cut(struct backend *b, const char *name, int id, struct err *e)
 	return ((struct fake *)b)->cut_rc;
 }
 
+static int init(struct backend *b, struct err *e)
+{
+	(void)e;
+	((struct fake *)b)->inits++;
+	return 0;
+}
+
 static void on_lost(struct backend *b, void (*lost)(void *ctx), void *ctx)
 {
 	struct fake *f = (struct fake *)b;
@@ -54,7 +62,7 @@ static void on_lost(struct backend *b, void (*lost)(void *ctx), void *ctx)
 }
 
 static const struct backend_ops fake_ops = {
-	.port = port, .cut = cut, .on_lost = on_lost};
+	.init = init, .port = port, .cut = cut, .on_lost = on_lost};
 
 #define MAC "52:54:f2:75:7a:02"
 
@@ -240,6 +248,32 @@ static void open_ones(void **state)
 	end(&s);
 }
 
+/* Chains that cannot be read, for whatever reason, are not wrong ones. */
+static void unreadable(void **state)
+{
+	struct isolation_chains chains = {.readable = true};
+	struct fake f = {.ports = &good, .count = 1};
+	struct isolation_look look;
+	struct vm_record v;
+	struct service s;
+	struct err e = {0};
+	char none[] = "", other[] = "table ip nat {";
+
+	(void)state;
+	begin(&s, &f);
+	assert_ok(registry_get(s.registry, "demo", &v, &e), &e);
+	chains.r.ebtables = other;
+	chains.r.iptables = other;
+	assert_ok(isolation_look(&s, &v, &chains, &look, &e), &e);
+	assert_int_equal(look.is, ISOLATION_UNVERIFIED);
+	assert_non_null(strstr(look.why.msg, "not understood"));
+	chains.r.ebtables = none;
+	assert_ok(isolation_look(&s, &v, &chains, &look, &e), &e);
+	assert_int_equal(look.is, ISOLATION_WRONG);
+	vm_record_finish(&v);
+	end(&s);
+}
+
 static void expect_stopped(struct service *s, const char *want)
 {
 	struct vm_record v;
@@ -291,6 +325,57 @@ static void enforcing(void **state)
 	end(&s);
 }
 
+/* An upgrade brings other rules: that ends nobody either. */
+static void another_filter(void **state)
+{
+	struct machine_port other = good;
+	struct machine_port seen[2] = {good, good};
+	struct fake f = {.ports = seen, .count = 2};
+	struct service s;
+	struct err e = {0};
+
+	(void)state;
+	other.filter_is_ours = false;
+	seen[0] = other;
+	begin(&s, &f);
+	assert_ok(isolation_enforce(&s, "demo", &e), &e);
+	assert_int_equal(f.inits, 1);
+	assert_int_equal(f.cut_id, 0);
+	expect_stopped(&s, "");
+	/* once; and then it counts */
+	f.ports = &other;
+	f.count = 1;
+	f.at = 0;
+	assert_fails(isolation_enforce(&s, "demo", &e), &e, ERR_STATE,
+		     "is not boxery's");
+	assert_int_equal(f.inits, 2);
+	assert_int_equal(f.cut_id, 7);
+	end(&s);
+}
+
+/* libvirt is at work: whatever is missing, it is another thing each time. */
+static void at_work(void **state)
+{
+	struct machine_port seen[9];
+	struct fake f = {.ports = seen, .count = ARRAY_COUNT(seen)};
+	struct service s;
+	struct err e = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(seen); i++) {
+		seen[i] = good;
+		if (i % 2)
+			seen[i].applied = false;
+		else
+			seen[i].on_network = false;
+	}
+	seen[8] = good;
+	begin(&s, &f);
+	assert_ok(isolation_enforce(&s, "demo", &e), &e);
+	assert_int_equal(f.cut_id, 0);
+	end(&s);
+}
+
 /* Looked at at once, and when libvirtd came back; in between it sleeps. */
 static void watching(void **state)
 {
@@ -320,7 +405,10 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(setting),
 	cmocka_unit_test(said),
 	cmocka_unit_test(open_ones),
+	cmocka_unit_test(unreadable),
 	cmocka_unit_test(enforcing),
+	cmocka_unit_test(another_filter),
+	cmocka_unit_test(at_work),
 	cmocka_unit_test(watching),
 };
 UNIT_MAIN(tests)

@@ -232,19 +232,22 @@ settling() {
 	[[ $answer == "settled changed none moving none ok "* ]] ||
 		fail "nothing: $answer"
 	took_between 150 400 "nothing"
-	# a late effect is waited for and said
+	# a late effect is waited for and said; what is long still needs no
+	# watching before the action
+	sleep 1
 	(sleep 0.1; "$tools/xstate" blink 160 320 10 10 60 4) > /dev/null &
-	drive after 150 3000 move 110 100
+	drive after 800 3000 move 110 100
 	[[ $answer == "settled changed 121,242,13,13 moving none ok "* ]] ||
 		fail "late: $answer"
-	took_between 380 900 "late"
+	took_between 1050 2500 "late"
 	# the cap
 	drive shot "$tmp/shot.png"
+	sleep 1
 	(sleep 0.05; "$tools/xstate" blink 160 320 10 10 20 60) > /dev/null &
-	drive after 150 500 move 100 100
+	drive after 800 1000 move 100 100
 	[[ $answer == "unsettled changed 121,242,13,13 "* ]] ||
 		fail "cap: $answer"
-	took_between 480 900 "cap"
+	took_between 1000 1800 "cap"
 	wait $!
 	# what moved before the action does not count
 	start_blinking 800 400 200 150 30 400
@@ -252,8 +255,9 @@ settling() {
 	drive after 150 3000 move 120 100
 	[[ $answer == "settled changed none moving "* ]] || fail "film: $answer"
 	took_between 150 800 "film"
-	(sleep 0.4; "$tools/xstate" blink 160 320 10 10 60 2) > /dev/null &
-	drive after 150 3000 move 130 100
+	# watched for twice 800 ms first
+	(sleep 2; "$tools/xstate" blink 160 320 10 10 60 2) > /dev/null &
+	drive after 800 3000 move 130 100
 	[[ $answer == "settled changed 121,242,13,13 moving "* ]] ||
 		fail "beside a film: $answer"
 	stop "$blinker"

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 mode=${MODE:-release}
-make -s all "build/$mode/tools"/{xlog,xstate}
+make -s all build/release/tools/xstate
 make -s MODE="$mode" "build/$mode/tools/guest_service"
 
 # shellcheck source=tests/integration/sshd.sh
@@ -23,7 +23,7 @@ Xvnc ":$n" -auth "$XAUTHORITY" -geometry 1920x1080 -depth 24 -nolisten tcp \
 	> "$dir/xvnc.log" 2>&1 &
 pids+=("$!")
 for _ in $(seq 100); do
-	"build/$mode/tools/xstate" > /dev/null 2>&1 && break
+	build/release/tools/xstate > /dev/null 2>&1 && break
 	sleep 0.1
 done
 mkdir -m 700 "$dir/boxery"
@@ -36,8 +36,7 @@ for _ in $(seq 100); do
 	[ -S "$BOXERY_HOME/run/host.sock" ] && break
 	sleep 0.1
 done
-/usr/bin/python3 tests/integration/desktop_ops.py "$PWD/build/$mode" \
-	"$service" "$@" || {
+/usr/bin/python3 tests/integration/desktop_ops.py "$PWD/build/release" || {
 	cat "$dir/service.log"
 	exit 1
 }

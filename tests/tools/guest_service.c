@@ -97,16 +97,34 @@ const char *machine_name(const struct machine *m)
 }
 
 static pthread_mutex_t desktop_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t desktop_free;
+static bool desktop_taken;
 static struct machine_desktop desktop;
+
+static void init_desktop(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&desktop_free, &attr);
+	pthread_condattr_destroy(&attr);
+}
 
 struct machine_desktop *machine_desktop_lock(struct machine *m,
 					     struct deadline d, struct err *e)
 {
 	struct timespec until = deadline_timespec(d);
+	bool mine;
 
 	(void)m;
-	if (pthread_mutex_clocklock(&desktop_mutex, CLOCK_MONOTONIC, &until) ==
-	    0)
+	pthread_mutex_lock(&desktop_mutex);
+	while (desktop_taken && !deadline_passed(d))
+		pthread_cond_timedwait(&desktop_free, &desktop_mutex, &until);
+	mine = !desktop_taken;
+	desktop_taken = true;
+	pthread_mutex_unlock(&desktop_mutex);
+	if (mine)
 		return &desktop;
 	err_set(e, ERR_TIMEOUT, "the desktop is busy with another call");
 	return NULL;
@@ -115,6 +133,9 @@ struct machine_desktop *machine_desktop_lock(struct machine *m,
 void machine_desktop_unlock(struct machine *m)
 {
 	(void)m;
+	pthread_mutex_lock(&desktop_mutex);
+	desktop_taken = false;
+	pthread_cond_signal(&desktop_free);
 	pthread_mutex_unlock(&desktop_mutex);
 }
 
@@ -187,6 +208,7 @@ int main(int argc, char *argv[])
 	sigaddset(&set, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	guest = tool_guest();
+	init_desktop();
 	service.jobs = jobs_new();
 	o.signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
 	o.socket_path = service.home.socket;

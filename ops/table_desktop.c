@@ -26,6 +26,17 @@ static const struct op_param shot_params[] = {
 		 "that is no smaller"},
 	TABLE_END};
 
+static const struct op_param view_params[] = {
+	TABLE_VM,
+	{.name = "since",
+	 .type = OP_INT,
+	 .flags = OP_MCP_ONLY,
+	 .min = 1,
+	 .max = LIMIT_GENERATION,
+	 .help = "For the view itself: only what changed since the picture of "
+		 "this number"},
+	TABLE_END};
+
 static const struct op_param click_params[] = {
 	TABLE_VM,
 	TABLE_XY(0),
@@ -390,5 +401,17 @@ const struct op table_desktop[] = {
 		 "a field, a text and Return.",
 	 .fields = actions_fields,
 	 .params = actions_params},
+	{.name = "vm_view",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Show a VM's desktop, live, to the person",
+	 .description =
+		 "Opens a view of the desktop that stays current, where the "
+		 "client can show one (MCP Apps); elsewhere the answer is a "
+		 "screenshot and the command with which the person looks. For "
+		 "the person: to look yourself, call vm_screenshot.",
+	 .fields = shot_fields,
+	 .params = view_params},
 	TABLE_END,
 };

@@ -64,8 +64,9 @@ static const struct op_param read_params[] = {
 	 .type = OP_PATH,
 	 .flags = OP_REQUIRED | OP_POSITIONAL,
 	 .max = LIMIT_PATH_LEN,
-	 .help = "Text file in the guest, or run:ID for the whole output of "
-		 "a command run earlier"},
+	 .help = "Text file in the guest; or run:ID for the whole output of "
+		 "a command run earlier; or console: for the end of the log "
+		 "of the VM's console, also when it is off"},
 	{.name = "offset",
 	 .type = OP_INT,
 	 .min = 1,
@@ -240,9 +241,11 @@ const struct op table_work[] = {
 	 .kind = OP_CALL,
 	 .flags = OP_READS | OP_AGENT,
 	 .result = OP_RESULT_TEXT,
-	 .summary = "Read a text file in a VM, or the output of a command",
-	 .description = "Returns lines of a text file in the guest, or of the "
-			"kept output of a vm_run (path run:ID).",
+	 .summary = "Read a text file in a VM, the output of a command, or the "
+		    "console",
+	 .description = "Returns lines of a text file in the guest, of the "
+			"kept output of a vm_run (path run:ID), or of the end "
+			"of the VM's console log (path console:).",
 	 .fields = read_fields,
 	 .params = read_params,
 	 .guest_text = "text"},

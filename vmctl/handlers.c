@@ -31,6 +31,7 @@ static const struct {
 	{"vm_key", op_vm_key},
 	{"vm_wait", op_vm_wait},
 	{"vm_actions", op_vm_actions},
+	{"vm_view", op_vm_view},
 	{"init", op_init},
 	{"upgrade", op_init},
 	{"doctor", op_doctor},

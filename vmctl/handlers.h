@@ -18,6 +18,7 @@ call_handler op_vm_write;
 call_handler op_vm_edit;
 call_handler op_vm_copy;
 call_handler op_vm_screenshot;
+call_handler op_vm_view;
 call_handler op_vm_click;
 call_handler op_vm_move;
 call_handler op_vm_drag;

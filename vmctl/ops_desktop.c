@@ -107,9 +107,10 @@ int ops_desktop_capture(struct deskconn_visit *v,
 }
 
 /* Looking changes nothing, so when the connection turns out to be gone it is
- * made anew, once, and the look repeated. */
+ * made anew, once, and the look repeated. is_seen: the client is to be told
+ * later what has changed since. */
 static int look(struct call *c, const char *vm, const struct desktop_want *want,
-		struct desktop_shot **ret, struct err *e)
+		bool is_seen, struct desktop_shot **ret, struct err *e)
 {
 	for (int i = 0;; i++) {
 		struct deskconn_visit v;
@@ -118,7 +119,9 @@ static int look(struct call *c, const char *vm, const struct desktop_want *want,
 
 		if (deskconn_enter(c, vm, &v, e) != 0)
 			return -1;
-		rc = ops_desktop_capture(&v, want, ret, e);
+		rc = is_seen ? ops_desktop_capture(&v, want, ret, e)
+			     : desktop_capture(v.desktop, &v.turn, want, ret,
+					       e);
 		lost = rc != 0 && desktop_broken(v.desktop) && e &&
 		       e->code == ERR_UNAVAILABLE;
 		deskconn_leave(&v, rc, false);
@@ -132,7 +135,7 @@ int ops_desktop_screenshot(struct call *c, const char *vm, json_t *result,
 {
 	auto_desktop_shot struct desktop_shot *shot = NULL;
 
-	if (look(c, vm, &(struct desktop_want){0}, &shot, e) != 0)
+	if (look(c, vm, &(struct desktop_want){0}, true, &shot, e) != 0)
 		return -1;
 	return ops_desktop_send(c, shot, result, e);
 }
@@ -165,11 +168,32 @@ int op_vm_screenshot(struct call *c, const json_t *args, json_t **ret_result,
 	if (want.region && want.partly)
 		return err_set(e, ERR_INVALID,
 			       "region and since do not go together");
-	if (look(c, vm_of(args), &want, &shot, e) != 0 ||
+	if (look(c, vm_of(args), &want, true, &shot, e) != 0 ||
 	    ops_desktop_send(c, shot, result, e) != 0)
 		return -1;
 	if (want.region)
 		json_object_set(result, "region", r);
+	*ret_result = TAKE_PTR(result);
+	return 0;
+}
+
+/* Whoever watches is not who works there: what the agent has seen stays what it
+ * was. */
+int op_vm_view(struct call *c, const json_t *args, json_t **ret_result,
+	       struct err *e)
+{
+	auto_desktop_shot struct desktop_shot *shot = NULL;
+	auto_json json_t *result = json_object();
+	json_t *since = json_object_get(args, "since");
+	struct desktop_want want = {
+		.partly = json_is_integer(since),
+		.since = (uint64_t)json_integer_value(since),
+	};
+
+	if (look(c, vm_of(args), &want, false, &shot, e) != 0 ||
+	    ops_desktop_send(c, shot, result, e) != 0)
+		return -1;
+	json_object_del(result, "since_last");
 	*ret_result = TAKE_PTR(result);
 	return 0;
 }

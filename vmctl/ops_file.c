@@ -1,9 +1,13 @@
 /* vm_read, vm_write and vm_edit: text files of a guest, whole or by the page.
  */
+#include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "vmctl/call.h"
+#include "vmctl/consoletext.h"
+#include "vmctl/datadir.h"
 #include "vmctl/guest.h"
 #include "vmctl/handlers.h"
 #include "vmctl/machines.h"
@@ -12,11 +16,14 @@
 #include "vmctl/textfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RUN_PREFIX "run:"
+#define CONSOLE "console:"
 #define STEP_LEN (64 << 10)
 
 /* Relative paths begin in the home; no shell is there to read "~/". */
@@ -102,6 +109,61 @@ static int feed_run(struct call *c, const json_t *args, const char *id,
 	return 0;
 }
 
+/* The end of a log, from where a line begins. */
+static int read_tail(const char *path, struct buf *out, struct err *e)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+					      O_NONBLOCK);
+	struct stat st;
+	off_t at;
+	ssize_t n;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_sys(e, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, ERR_STATE, "%s is no file", path);
+	at = st.st_size > (off_t)out->cap ? st.st_size - (off_t)out->cap : 0;
+	if (lseek(fd, at, SEEK_SET) < 0)
+		return err_sys(e, "%s", path);
+	while (out->len < out->cap) {
+		n = buf_read_fd(out, fd, out->cap - out->len, e);
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+	}
+	if (at > 0) {
+		const char *nl = memchr(out->data, '\n', out->len);
+
+		buf_consume(out, nl ? (size_t)(nl + 1 - out->data) : 0);
+	}
+	return 0;
+}
+
+/* The VM may be off: why it did not come up is what one wants to know. */
+static int feed_console(struct call *c, const json_t *args, struct textpage *t,
+			struct err *e)
+{
+	const struct home *h = &call_service(c)->home;
+	const char *vm = json_string_value(json_object_get(args, "vm"));
+	autofree char *path = datadir_console(h, vm);
+	struct machine *m;
+	struct buf text;
+	int rc;
+
+	if (machines_get(call_service(c)->machines, c, vm, &m, e) < 0)
+		return -1;
+	buf_init(&text, LIMIT_TEXT_PAGE_LEN);
+	rc = read_tail(path, &text, e);
+	if (rc == 0 && text.len > 0)
+		textpage_feed(t, text.data,
+			      consoletext_clean(text.data, text.len));
+	buf_finish(&text);
+	return rc;
+}
+
 static json_t *page_record(const struct textpage *t)
 {
 	json_t *v = json_object();
@@ -130,6 +192,8 @@ int op_vm_read(struct call *c, const json_t *args, json_t **ret_result,
 	textpage_init(&t, (uint64_t)offset, (uint64_t)limit);
 	if (strncmp(path, RUN_PREFIX, strlen(RUN_PREFIX)) == 0)
 		rc = feed_run(c, args, path + strlen(RUN_PREFIX), &t, e);
+	else if (strcmp(path, CONSOLE) == 0)
+		rc = feed_console(c, args, &t, e);
 	else
 		rc = feed_file(c, args, &t, e);
 	if (rc == 0 && t.seen < t.first && t.first > 1)

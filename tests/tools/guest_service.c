@@ -183,6 +183,7 @@ static call_handler *find(const struct op *op)
 		{"vm_key", op_vm_key},
 		{"vm_wait", op_vm_wait},
 		{"vm_actions", op_vm_actions},
+		{"vm_view", op_vm_view},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)

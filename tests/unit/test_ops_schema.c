@@ -121,6 +121,7 @@ static void annotations_are_true(void **state)
 		{"vm_type", false, true, true},
 		{"vm_key", false, true, true},
 		{"vm_actions", false, true, true},
+		{"vm_view", true, false, false},
 	};
 
 	(void)state;

@@ -96,6 +96,20 @@
 /* between two looks at what clients listen to */
 #define LIMIT_MCP_LOOK_MS 2000
 
+/* A client's answer to a question: a form has a handful of fields. */
+#define LIMIT_ELICITED_LEN ((size_t)16 << 10)
+/* What is left of a call's time when its person has not answered: for the
+ * service to say that the request waits elsewhere. */
+#define LIMIT_ELICIT_SLACK_MS 3000
+/* MCP 2026-07-28: how often one call may be answered with a question, how long
+ * the client has for each, how many may be out for one client, and how long
+ * what it brings back may be: an answer for each round. */
+#define LIMIT_ROUNDS_COUNT 4
+#define LIMIT_ROUND_MS (10LL * 60 * 1000)
+#define LIMIT_ROUNDS_OUT_COUNT 64
+#define LIMIT_ROUND_STATE_LEN \
+	((LIMIT_ROUNDS_COUNT + 1) * 2 * LIMIT_ELICITED_LEN)
+
 /* tokens of boxery-mcp --http: one for each program of a person's */
 #define LIMIT_MCP_TOKENS_COUNT 256
 /* boxery-mcp --http. Each connection is a thread and some 40 KiB; a client

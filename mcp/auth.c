@@ -111,6 +111,7 @@ static struct principal *principal_new(const struct auth *a,
 		.copy_root = a->opts.copy_root,
 		.copy_root_refusal = a->opts.copy_root_refusal,
 		.read_only = p->read_only,
+		.asker = p->name,
 	};
 	tools_init(&p->own_tools);
 	p->tools = tools_set(&p->own_tools);

@@ -168,7 +168,11 @@ void exchange_whole(struct exchange *ex, const struct endpoint_request *r,
 			  .session = s,
 			  .lock = PTHREAD_MUTEX_INITIALIZER,
 			  .changed = PTHREAD_COND_INITIALIZER};
-	struct session_io io = {&w, whole_send, whole_start, NULL, whole_end};
+	/* one answer and nothing before it: no question either */
+	struct session_io io = {.ctx = &w,
+				.send = whole_send,
+				.start = whole_start,
+				.end = whole_end};
 
 	if (modern && m->id)
 		w.cancel_id = json_deep_copy(m->id);
@@ -209,7 +213,8 @@ static void streamed_send(void *ctx, const struct session_out *out)
 		s->refusal->len = out->len;
 		return;
 	}
-	ssestream_add(s->stream, out->text, out->len, !out->is_answer);
+	ssestream_add(s->stream, out->text, out->len,
+		      !out->is_answer && !out->is_request);
 }
 
 static int streamed_start(void *ctx, const char *lane, void (*work)(void *arg),
@@ -253,8 +258,12 @@ static void stream(struct exchange *ex, const struct endpoint_request *r,
 {
 	struct ssestream *events = httpsession_stream(session);
 	struct streamed *s = ALLOC_NEW(struct streamed);
-	struct session_io io = {s, streamed_send, streamed_start,
-				streamed_pause, streamed_end};
+	struct session_io io = {.ctx = s,
+				.send = streamed_send,
+				.start = streamed_start,
+				.can_ask = true,
+				.pause = streamed_pause,
+				.end = streamed_end};
 	auto_json json_t *id = how->modern ? json_deep_copy(m->id) : NULL;
 	struct exchange_reading reading = {
 		.stream = events,

@@ -166,6 +166,11 @@ void inflight_cancel_waits(struct inflight *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
+void inflight_stop_work(struct inflight_call *c)
+{
+	signal_fd(c->cancel_fd);
+}
+
 int inflight_cancel_fd(const struct inflight_call *c)
 {
 	return c->cancel_fd;

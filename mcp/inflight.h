@@ -39,7 +39,11 @@ void inflight_cancel(struct inflight *f, const json_t *id);
 /* Tell all to stop that nobody has anything of once the client is gone. */
 void inflight_cancel_waits(struct inflight *f);
 
-/* An eventfd that becomes readable when the call is cancelled. */
+/* Its work is to stop as if it had been cancelled, but its answer is wanted. */
+void inflight_stop_work(struct inflight_call *c);
+
+/* An eventfd that becomes readable when the call is cancelled, or its work to
+ * be stopped. */
 int inflight_cancel_fd(const struct inflight_call *c);
 bool inflight_is_cancelled(const struct inflight_call *c);
 

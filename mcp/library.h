@@ -20,6 +20,9 @@ struct library_ask {
 	const struct ask *ask;
 	int cancel_fd; /* readable: stop; -1: none */
 	struct deadline answer_by;
+	/* As tools_call.ask. */
+	json_t *(*elicit)(void *ctx, const json_t *requests);
+	void *ctx;
 };
 
 struct library {

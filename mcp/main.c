@@ -98,6 +98,7 @@ static int serve_stdio(const struct invocation *s, const struct home *home,
 		.no_start = s->no_start,
 		.high_tier = s->high_tier,
 	};
+	tools.asker = s->client;
 	tools.links = links_new(&opts);
 	tools.copy_root = s->copy_root;
 	tools.copy_root_refusal = s->copy_root_refusal;

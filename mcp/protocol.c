@@ -1,5 +1,6 @@
 #include "mcp/protocol.h"
 
+#include "base/alloc.h"
 #include "base/limits.h"
 #include "mcp/protocol_library.h"
 
@@ -101,6 +102,17 @@ int protocol_read_string(const json_t *from, const char *key, const char **ret,
 					 key, LIMIT_MCP_WORD_LEN);
 	*ret = json_string_value(v);
 	return 0;
+}
+
+char *protocol_client_name(const json_t *info)
+{
+	const char *name = json_string_value(json_object_get(info, "name"));
+	const char *version =
+		json_string_value(json_object_get(info, "version"));
+
+	return name ? alloc_printf("%.200s%s%.100s", name, version ? " " : "",
+				   version ? version : "")
+		    : NULL;
 }
 
 static int read_tool_call(const struct jsonrpc_msg *m, struct ask *ret,

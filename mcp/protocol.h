@@ -22,6 +22,7 @@
 #define PROTOCOL_MODERN_VERSION "2026-07-28"
 #define PROTOCOL_META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define PROTOCOL_META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+#define PROTOCOL_META_CLIENT_INFO "io.modelcontextprotocol/clientInfo"
 #define PROTOCOL_META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
 #define PROTOCOL_META_LOG_LEVEL "io.modelcontextprotocol/logLevel"
 #define PROTOCOL_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
@@ -87,6 +88,10 @@ struct ask_listen {
 
 struct ask {
 	enum ask_kind kind;
+	/* of a modern request, which says it itself: */
+	unsigned abilities;	      /* what the client can be asked */
+	const json_t *client_info;    /* or NULL */
+	const json_t *request_state, *input_responses; /* rounds.h; or NULL */
 	json_t *result;		      /* ASK_HELLO: owned, to be taken */
 	const char *tool;	      /* ASK_TOOL_CALL */
 	const json_t *args;	      /* its arguments; NULL: none given. Of
@@ -112,6 +117,10 @@ json_t *protocol_capabilities(const struct protocol_server *server);
 /* LEVEL_NONE: there is none of that name. */
 enum protocol_level protocol_level(const char *name);
 const char *protocol_level_name(enum protocol_level level);
+
+/* What a client calls itself, "NAME VERSION", by its clientInfo; NULL: it does
+ * not say. free() */
+char *protocol_client_name(const json_t *info);
 
 /* The requests that both eras spell alike: 1 when it was one of them, 0 when
  * not, -1 with *f. */

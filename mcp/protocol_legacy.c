@@ -1,6 +1,7 @@
 #include "mcp/protocol_legacy.h"
 
 #include "base/cleanup.h"
+#include "mcp/elicit.h"
 
 #include <string.h>
 
@@ -26,6 +27,12 @@ static const char *negotiate(const char *asked)
 	return versions[0];
 }
 
+void protocol_legacy_finish(struct protocol_legacy *state)
+{
+	free(state->client);
+	*state = (struct protocol_legacy){0};
+}
+
 static int read_initialize(struct protocol_legacy *state,
 			   const struct protocol_server *server,
 			   const struct jsonrpc_msg *m, struct ask *ret,
@@ -40,7 +47,12 @@ static int read_initialize(struct protocol_legacy *state,
 					 "protocolVersion: must be a string "
 					 "such as %s",
 					 versions[0]);
+	protocol_legacy_finish(state);
 	state->version = negotiate(asked);
+	state->abilities = elicit_abilities(
+		json_object_get(m->params, "capabilities"));
+	state->client = protocol_client_name(
+		json_object_get(m->params, "clientInfo"));
 	r = json_object();
 	json_object_set_new(r, "protocolVersion", json_string(state->version));
 	json_object_set_new(r, "capabilities", protocol_capabilities(server));

@@ -15,7 +15,10 @@
 
 struct protocol_legacy {
 	const char *version; /* static; NULL before initialize */
+	unsigned abilities;  /* what the client can be asked (elicit.h) */
+	char *client;	     /* what it calls itself; NULL: it does not say */
 };
+void protocol_legacy_finish(struct protocol_legacy *state);
 
 /* Is it one of these revisions? */
 bool protocol_legacy_speaks(const char *version);

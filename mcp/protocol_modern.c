@@ -1,5 +1,6 @@
 #include "mcp/protocol_modern.h"
 
+#include "mcp/elicit.h"
 #include "mcp/protocol_library.h"
 
 #include <string.h>
@@ -85,6 +86,18 @@ static int read_level(const struct jsonrpc_msg *m, struct ask *ret,
 				 PROTOCOL_META_LOG_LEVEL);
 }
 
+/* What a request says beside what it asks. */
+static void read_envelope(const struct jsonrpc_msg *m, struct ask *ret)
+{
+	const json_t *meta = json_object_get(m->params, "_meta");
+
+	ret->abilities = elicit_abilities(
+		json_object_get(meta, PROTOCOL_META_CAPABILITIES));
+	ret->client_info = json_object_get(meta, PROTOCOL_META_CLIENT_INFO);
+	ret->request_state = json_object_get(m->params, "requestState");
+	ret->input_responses = json_object_get(m->params, "inputResponses");
+}
+
 int protocol_modern_read(const struct protocol_server *server,
 			 const struct jsonrpc_msg *m, struct ask *ret,
 			 struct jsonrpc_fault *f)
@@ -97,6 +110,7 @@ int protocol_modern_read(const struct protocol_server *server,
 	}
 	if (read_level(m, ret, f) != 0)
 		return -1;
+	read_envelope(m, ret);
 	rc = protocol_read_common(server, m, ret, f);
 	if (rc != 0)
 		return rc < 0 ? -1 : 0;

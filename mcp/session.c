@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "mcp/asking.h"
 #include "mcp/inflight.h"
 #include "mcp/listening.h"
 #include "mcp/progress.h"
@@ -27,6 +28,7 @@ struct session {
 	struct toolset tools;
 	struct inflight *inflight;
 	struct listening *listening;
+	struct elicit *elicit; /* what a legacy client was asked */
 	struct protocol_legacy legacy;
 	atomic_int level; /* enum protocol_level, of logging/setLevel */
 	bool was_modern; /* a request named its own version before */
@@ -44,6 +46,7 @@ struct call {
 	pthread_mutex_t lock;
 	bool answered;
 	struct progress progress;
+	struct asking asking;
 };
 
 int session_new(const struct protocol_server *server,
@@ -59,6 +62,7 @@ int session_new(const struct protocol_server *server,
 	s->server = server;
 	s->tools = *tools;
 	s->inflight = inflight;
+	s->elicit = elicit_new();
 	s->listening = listening_new(server, &s->tools.library);
 	*ret = s;
 	return 0;
@@ -70,6 +74,8 @@ void session_free(struct session *s)
 		return;
 	listening_free(s->listening);
 	inflight_free(s->inflight);
+	elicit_free(s->elicit);
+	protocol_legacy_finish(&s->legacy);
 	free(s);
 }
 
@@ -110,6 +116,12 @@ void session_end_waits(struct session *s)
 {
 	inflight_cancel_waits(s->inflight);
 	listening_end_all(s->listening);
+	session_end_asks(s);
+}
+
+void session_end_asks(struct session *s)
+{
+	elicit_end(s->elicit);
 }
 
 bool session_wants_log(const struct session *s, const struct jsonrpc_msg *m,
@@ -136,6 +148,7 @@ void session_send(const struct session_io *io, json_t *message,
 
 static const struct session_out as_answer = {.is_answer = true};
 static const struct session_out as_note = {0};
+static const struct session_out as_request = {.is_request = true};
 
 static void send_result(const struct session *s, const struct session_io *io,
 			bool modern, const json_t *id, enum ask_kind kind,
@@ -198,6 +211,7 @@ static void end_message(const struct session_io *io)
 static void call_free(struct call *c)
 {
 	progress_finish(&c->progress);
+	asking_finish(&c->asking);
 	jsonrpc_msg_finish(&c->msg);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
@@ -261,6 +275,37 @@ static void on_pause(void *ctx)
 		c->io.pause(c->io.ctx);
 }
 
+static void send_request(void *ctx, json_t *message)
+{
+	struct call *c = ctx;
+
+	pthread_mutex_lock(&c->lock);
+	/* a cancelled call's stream may be gone, and so may its reader */
+	if (inflight_is_cancelled(c->flight))
+		json_decref(message);
+	else
+		session_send(&c->io, message, &as_request);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static json_t *on_ask(void *ctx, const json_t *requests)
+{
+	struct call *c = ctx;
+	struct elicit_ask how = {
+		.send = send_request,
+		.ctx = c,
+		.cancel_fd = inflight_cancel_fd(c->flight),
+		.until = c->answer_by,
+	};
+	json_t *answers;
+
+	how.until.at_ms -= LIMIT_ELICIT_SLACK_MS;
+	answers = asking_ask(&c->asking, &how, requests);
+	if (asking_ends_call(&c->asking))
+		inflight_stop_work(c->flight);
+	return answers;
+}
+
 /* result: taken over; NULL: f says why there is none. */
 static void answer_call(struct call *c, json_t *result, struct jsonrpc_fault *f)
 {
@@ -288,6 +333,8 @@ static json_t *call_tool(struct call *c)
 		.cancel_fd = inflight_cancel_fd(c->flight),
 		.answer_by = c->answer_by,
 		.progress = on_progress,
+		.ask = on_ask,
+		.client = c->asking.client,
 		.pause = on_pause,
 		.log = on_log,
 		.ctx = c,
@@ -310,6 +357,8 @@ static json_t *ask_library(struct call *c, struct jsonrpc_fault *f)
 		.ask = &c->ask,
 		.cancel_fd = inflight_cancel_fd(c->flight),
 		.answer_by = c->answer_by,
+		.elicit = on_ask,
+		.ctx = c,
 	};
 	json_t *result = library->answer(library->ctx, &a, f);
 
@@ -334,6 +383,7 @@ static void call_work(void *arg)
 	if (!inflight_is_cancelled(flight)) {
 		result = c->ask.kind == ASK_TOOL_CALL ? call_tool(c)
 						      : ask_library(c, &f);
+		result = asking_result(&c->asking, result, &f);
 		answer_call(c, result, &f);
 	}
 	call_free(c);
@@ -368,6 +418,23 @@ static int begin_call(struct session *s, const struct session_io *io,
 	return -1;
 }
 
+static int open_asking(struct session *s, const struct session_io *io,
+		       struct call *c, struct jsonrpc_fault *f)
+{
+	const struct asking_opts o = {
+		.ask = &c->ask,
+		.legacy = c->modern ? NULL : &s->legacy,
+		.elicit = s->elicit,
+		.rounds = s->tools.rounds,
+		.needs = c->tool && s->tools.needs
+				 ? s->tools.needs(s->tools.ctx, c->tool)
+				 : 0,
+		.can_ask = io->can_ask,
+	};
+
+	return asking_open(&c->asking, &o, f);
+}
+
 /* True: the call has been begun, and ends the message. tool: NULL for what a
  * library answers. */
 static bool start_call(struct session *s, const struct session_io *io,
@@ -381,8 +448,14 @@ static bool start_call(struct session *s, const struct session_io *io,
 	c->ask = *ask;
 	c->modern = modern;
 	c->tool = tool;
+	if (open_asking(s, io, c, &f) != 0) {
+		free(c);
+		send_fault(io, m->id, &f);
+		return false;
+	}
 	if (begin_call(s, io, m, c, &e) == 0)
 		return true;
+	asking_finish(&c->asking);
 	free(c);
 	jsonrpc_fault_set(&f,
 			  e.code == ERR_EXISTS ? JSONRPC_INVALID_REQUEST
@@ -518,9 +591,8 @@ void session_take(struct session *s, const struct session_io *io,
 	struct ask ask = {0};
 	bool going_on = false;
 
-	/* we ask the client nothing, so an answer of its is to nobody */
 	if (m->kind == JSONRPC_RESPONSE)
-		;
+		elicit_take(s->elicit, m);
 	else if ((modern ? protocol_modern_read(s->server, m, &ask, &f)
 			 : protocol_legacy_read(&s->legacy, s->server, m, &ask,
 						&f)) == 0)

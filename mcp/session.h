@@ -30,6 +30,7 @@ struct session_out {
 	const char *text;
 	size_t len;
 	bool is_answer; /* the last about this message, but for end() */
+	bool is_request; /* of ours: it must arrive, its answer is waited for */
 	int fault;	/* the JSON-RPC code of an answer that is an error */
 	bool refused;	/* … which says that the request as such is no good */
 };
@@ -40,6 +41,8 @@ struct session_io {
 	/* Run work(arg) on another thread; in order per lane (callpool.h). */
 	int (*start)(void *ctx, const char *lane, void (*work)(void *arg),
 		     void *arg, struct err *e);
+	/* A request of ours gets to the client while the call runs. */
+	bool can_ask;
 	/* What comes next comes later (tools_call.pause). NULL: no matter. */
 	void (*pause)(void *ctx);
 	/* Nothing more comes about this message, whether it was answered or
@@ -88,6 +91,10 @@ void session_cancel(struct session *s, const json_t *id);
 void session_end_listening(struct session *s);
 /* The client is gone: what only it waited for ends, jobs go on. */
 void session_end_waits(struct session *s);
+
+/* Nothing is read from the client any more: what it was asked stays without
+ * an answer. */
+void session_end_asks(struct session *s);
 
 /* Calls not answered yet; the fd counts up whenever one ends. */
 unsigned session_busy(struct session *s);

@@ -227,7 +227,8 @@ int stdio_run(const struct stdio_opts *o, bool *ret_idle, struct err *e)
 	s->out_fd = o->out_fd;
 	s->stop_fd = o->stop_fd;
 	s->io = (struct session_io){
-		.ctx = s, .send = send_line, .start = start_call};
+		.ctx = s, .send = send_line, .start = start_call,
+		.can_ask = true};
 	s->out_is_socket = fstat(o->out_fd, &st) == 0 && S_ISSOCK(st.st_mode);
 	if (session_new(o->server, o->tools, &s->session, e) != 0) {
 		free(s);
@@ -243,6 +244,7 @@ int stdio_run(const struct stdio_opts *o, bool *ret_idle, struct err *e)
 		input = read_input(s);
 	} while (input == INPUT_MORE);
 	session_end_listening(s->session);
+	session_end_asks(s->session);
 	if (input == INPUT_END)
 		finish_calls(s);
 

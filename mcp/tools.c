@@ -43,12 +43,15 @@ void tools_init(struct tools *t)
 			json_array_append_new(list, tool_entry(op_at(i)));
 	}
 	t->list = json_print(list);
+	t->rounds = rounds_new(t->asker ? t->asker : "", LIMIT_ROUND_MS);
 }
 
 void tools_finish(struct tools *t)
 {
 	free(t->list);
 	t->list = NULL;
+	rounds_free(t->rounds);
+	t->rounds = NULL;
 }
 
 static const char *list_tools(void *ctx)
@@ -70,7 +73,8 @@ static bool is_long(void *ctx, const void *tool)
 	const struct op *op = tool;
 
 	(void)ctx;
-	return op->kind != OP_CALL;
+	/* a person takes his time */
+	return op->kind != OP_CALL || (op->flags & OP_ASKS);
 }
 
 static const char *lane_of(void *ctx, const void *tool, const json_t *args)
@@ -164,5 +168,6 @@ struct toolset tools_set(struct tools *t)
 		.is_long = is_long,
 		.lane = lane_of,
 		.call = call_tool,
+		.rounds = t->rounds,
 	};
 }

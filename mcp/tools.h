@@ -17,6 +17,7 @@
 
 #include "mcp/library.h"
 #include "mcp/links.h"
+#include "mcp/rounds.h"
 #include "ops/op.h"
 
 struct tools_call {
@@ -25,6 +26,14 @@ struct tools_call {
 	int cancel_fd;	    /* readable: stop; -1: none */
 	struct deadline answer_by;
 	void (*progress)(void *ctx, const struct client_progress *p);
+	/*
+	 * Ask the client: requests and answers as elicit.h has them; a new
+	 * reference. NULL: nobody answered, or nobody can be asked; then, when
+	 * cancel_fd is readable, this call is to end, and what it returns is
+	 * not looked at.
+	 */
+	json_t *(*ask)(void *ctx, const json_t *requests);
+	const char *client; /* what the client calls itself, or NULL */
 	/* The client may hang up and come again for the rest, if it can: for
 	 * work that is known to take long. */
 	void (*pause)(void *ctx);
@@ -53,6 +62,11 @@ struct toolset {
 	json_t *(*call)(void *ctx, const struct tools_call *c);
 	/* Ended by one without a name; NULL: no tool has any. */
 	const struct toolset_header *(*headers)(void *ctx, const void *tool);
+	/* What a client must be able to be asked for that tool to be called
+	 * (elicit.h). NULL: nothing. */
+	unsigned (*needs)(void *ctx, const void *tool);
+	/* What modern clients are asked; NULL: nothing. */
+	struct rounds *rounds;
 	/* What there is beside tools; its feed tells of theirs, too. */
 	struct library library;
 };
@@ -62,6 +76,8 @@ struct tools {
 	const char *copy_root;	       /* local: paths lie here, or NULL: */
 	const char *copy_root_refusal; /* what is said instead */
 	bool read_only;		       /* only tools that change nothing */
+	const char *asker;	       /* whose tools these are, or NULL */
+	struct rounds *rounds;	       /* by tools_init(); owned */
 	char *list;		       /* by tools_init(); owned */
 };
 

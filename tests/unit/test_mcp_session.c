@@ -77,7 +77,11 @@ static struct session *open_session(struct wire *w)
 
 	*w = (struct wire){.lock = PTHREAD_MUTEX_INITIALIZER};
 	buf_init(&w->out, 1 << 20);
-	w->io = (struct session_io){w, on_send, on_start, NULL, on_end};
+	w->io = (struct session_io){.ctx = w,
+				    .send = on_send,
+				    .start = on_start,
+				    .can_ask = true,
+				    .end = on_end};
 	if (!tools.list)
 		tools_init(&tools);
 	assert_ok(session_new(&server, &set, &s, &e), &e);

@@ -4,6 +4,8 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/json.h"
+#include "base/limits.h"
+#include "tests/conformance/questions.h"
 #include "tests/conformance/shelf.h"
 
 #include <string.h>
@@ -48,6 +50,7 @@ struct fixture {
 	bool pauses;
 	const char *const *log; /* said at level info, ends with NULL */
 	unsigned changes;	/* topics that it tells of (feed.h) */
+	const struct question *question; /* it asks this, and nothing else */
 };
 
 static const char *const log_three[] = {"Tool execution started",
@@ -105,14 +108,33 @@ static const struct fixture fixtures[] = {
 struct fixtures {
 	char *list;
 	struct feed *feed;
+	struct fixture *all; /* those, and the questions */
+	size_t count;
 };
 
-static char *make_list(void)
+static void collect(struct fixtures *x)
+{
+	const struct question *q;
+
+	x->count = ARRAY_COUNT(fixtures);
+	while (questions_at(x->count - ARRAY_COUNT(fixtures)))
+		x->count++;
+	x->all = alloc_array(x->count, sizeof(*x->all));
+	memcpy(x->all, fixtures, sizeof(fixtures));
+	for (size_t i = ARRAY_COUNT(fixtures); i < x->count; i++) {
+		q = questions_at(i - ARRAY_COUNT(fixtures));
+		x->all[i].name = questions_name(q);
+		x->all[i].schema = questions_schema(q);
+		x->all[i].question = q;
+	}
+}
+
+static char *make_list(const struct fixtures *x)
 {
 	auto_json json_t *list = json_array();
 
-	for (size_t i = 0; i < ARRAY_COUNT(fixtures); i++) {
-		const struct fixture *f = &fixtures[i];
+	for (size_t i = 0; i < x->count; i++) {
+		const struct fixture *f = &x->all[i];
 		json_t *tool = json_object();
 		struct err e = {0};
 		const char *schema = f->schema ? f->schema : NO_ARGUMENTS;
@@ -136,10 +158,11 @@ static const char *list_fixtures(void *ctx)
 
 static const void *find_fixture(void *ctx, const char *name)
 {
-	(void)ctx;
-	for (size_t i = 0; i < ARRAY_COUNT(fixtures); i++) {
-		if (strcmp(fixtures[i].name, name) == 0)
-			return &fixtures[i];
+	const struct fixtures *x = ctx;
+
+	for (size_t i = 0; i < x->count; i++) {
+		if (strcmp(x->all[i].name, name) == 0)
+			return &x->all[i];
 	}
 	return NULL;
 }
@@ -149,7 +172,7 @@ static bool is_long(void *ctx, const void *tool)
 	const struct fixture *f = tool;
 
 	(void)ctx;
-	return f->is_slow || f->pauses;
+	return f->is_slow || f->pauses || f->question;
 }
 
 static const char *lane_of(void *ctx, const void *tool, const json_t *args)
@@ -166,6 +189,8 @@ static json_t *call_fixture(void *ctx, const struct tools_call *c)
 	const struct fixtures *x = ctx;
 	struct err e = {0};
 
+	if (f->question)
+		return questions_call(f->question, c);
 	for (size_t i = 0; f->log && f->log[i]; i++) {
 		c->log(c->ctx, LEVEL_INFO, f->log[i]);
 		deadline_sleep_ms(50);
@@ -196,11 +221,20 @@ static const struct toolset_header *headers_of(void *ctx, const void *tool)
 	return f->headers;
 }
 
+static unsigned needs(void *ctx, const void *tool)
+{
+	const struct fixture *f = tool;
+
+	(void)ctx;
+	return f->question ? questions_needs(f->question) : 0;
+}
+
 struct toolset fixtures_tools(void)
 {
 	struct fixtures *x = ALLOC_NEW(struct fixtures);
 
-	x->list = make_list();
+	collect(x);
+	x->list = make_list(x);
 	x->feed = feed_new(NULL);
 	return (struct toolset){
 		.ctx = x,
@@ -210,6 +244,8 @@ struct toolset fixtures_tools(void)
 		.lane = lane_of,
 		.call = call_fixture,
 		.headers = headers_of,
+		.needs = needs,
+		.rounds = rounds_new("everybody", LIMIT_ROUND_MS),
 		.library = fixtures_library(x->feed),
 	};
 }
@@ -219,6 +255,8 @@ void fixtures_free(struct toolset *t)
 	struct fixtures *x = t->ctx;
 
 	feed_free(x->feed);
+	rounds_free(t->rounds);
+	free(x->all);
 	free(x->list);
 	free(x);
 }

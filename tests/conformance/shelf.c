@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "tests/conformance/questions.h"
 
 #include <string.h>
 
@@ -35,7 +36,9 @@ static const char prompts[] =
 	"{\"name\":\"test_prompt_with_embedded_resource\",\"description\":"
 	"\"A fixture\",\"arguments\":[{\"name\":\"resourceUri\","
 	"\"required\":true}]},"
-	"{\"name\":\"test_prompt_with_image\",\"description\":\"A fixture\"}]}";
+	"{\"name\":\"test_prompt_with_image\",\"description\":\"A fixture\"},"
+	"{\"name\":\"test_input_required_result_prompt\",\"description\":"
+	"\"A fixture\"}]}";
 
 static const struct {
 	const char *uri, *result;
@@ -145,6 +148,9 @@ static json_t *answer(void *ctx, const struct library_ask *a,
 		return fixed(prompts);
 	if (a->ask->kind == ASK_RESOURCE_READ)
 		return read_resource(a->ask->uri, f);
+	if (a->ask->kind == ASK_PROMPT_GET &&
+	    strcmp(a->ask->prompt, "test_input_required_result_prompt") == 0)
+		return questions_prompt(a, f);
 	if (a->ask->kind == ASK_PROMPT_GET)
 		return get_prompt(a->ask, f);
 	return fixed("{\"completion\":{\"values\":[],\"total\":0,"

@@ -98,8 +98,21 @@ both=(tools-list tools-call-simple-text tools-call-image tools-call-audio
 	prompts-get-with-image)
 conform 2025-11-25 "${both[@]}" server-initialize ping \
 	server-session-lifecycle server-sse-polling logging-set-level \
-	tools-call-with-logging resources-subscribe resources-unsubscribe
+	tools-call-with-logging resources-subscribe resources-unsubscribe \
+	tools-call-sampling tools-call-elicitation \
+	elicitation-sep1034-defaults elicitation-sep1330-enums
 conform 2026-07-28 "${both[@]}" sep-2164-resource-not-found caching \
+	server-stateless input-required-result-basic-elicitation \
+	input-required-result-basic-sampling \
+	input-required-result-basic-list-roots \
+	input-required-result-request-state \
+	input-required-result-multiple-input-requests \
+	input-required-result-multi-round \
+	input-required-result-missing-input-response \
+	input-required-result-non-tool-request \
+	input-required-result-result-type \
+	input-required-result-tampered-state \
+	input-required-result-capability-check \
 	input-required-result-unsupported-methods \
 	input-required-result-ignore-extra-params \
 	input-required-result-validate-input http-header-validation \

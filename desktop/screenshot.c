@@ -28,22 +28,24 @@ struct desktop_shot {
 
 /* ---- taken ---- */
 
-static uint64_t add_hash(uint64_t hash, const void *p, size_t len)
+/* FNV-1a, by words */
+static uint64_t add_hash(uint64_t hash, uint32_t word)
 {
-	const uint8_t *bytes = p;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3ULL; /* FNV-1a */
-	return hash;
+	return (hash ^ word) * 0x100000001b3ULL;
 }
 
 static uint64_t hash_cursor(const struct x11_cursor *c)
 {
-	const int at[] = {c->x, c->y, (int)c->width_px, (int)c->height_px};
-	uint64_t hash = add_hash(0xcbf29ce484222325ULL, at, sizeof(at));
+	const size_t count = (size_t)c->width_px * c->height_px;
+	uint64_t hash = 0xcbf29ce484222325ULL;
 
-	return add_hash(hash, c->pixels,
-			(size_t)c->width_px * c->height_px * PIXEL_LEN);
+	hash = add_hash(hash, (uint32_t)c->x);
+	hash = add_hash(hash, (uint32_t)c->y);
+	hash = add_hash(hash, c->width_px);
+	hash = add_hash(hash, c->height_px);
+	for (size_t i = 0; i < count; i++)
+		hash = add_hash(hash, c->pixels[i]);
+	return hash;
 }
 
 /* What of the pointer lies on the desktop; empty: nothing. */

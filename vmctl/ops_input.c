@@ -71,16 +71,16 @@ static const struct named directions[] = {
 };
 
 static int click(struct deskconn_visit *v, const json_t *args,
-		 struct desktop_click *c, struct err *e)
+		 struct desktop_click c, struct err *e)
 {
 	struct desktop_place at;
 	bool given;
 
 	if (get_place(args, &at, &given, e) != 0)
 		return -1;
-	c->at = given ? &at : NULL;
-	c->modifiers = text_of(args, "modifiers");
-	return desktop_click(v->desktop, &v->turn, c, e);
+	c.at = given ? &at : NULL;
+	c.modifiers = text_of(args, "modifiers");
+	return desktop_click(v->desktop, &v->turn, &c, e);
 }
 
 static int act_click(struct deskconn_visit *v, const json_t *args,
@@ -90,7 +90,7 @@ static int act_click(struct deskconn_visit *v, const json_t *args,
 						       ARRAY_COUNT(buttons)),
 				  .count = number_of(args, "count")};
 
-	return click(v, args, &c, e);
+	return click(v, args, c, e);
 }
 
 static int act_scroll(struct deskconn_visit *v, const json_t *args,
@@ -101,7 +101,7 @@ static int act_scroll(struct deskconn_visit *v, const json_t *args,
 						       ARRAY_COUNT(directions)),
 				  .count = number_of(args, "notches")};
 
-	return click(v, args, &c, e);
+	return click(v, args, c, e);
 }
 
 static int act_move(struct deskconn_visit *v, const json_t *args, struct err *e)
@@ -175,7 +175,7 @@ static struct desktop_rule rule_of(const json_t *args)
 					     number_of(args, "settle_cap_ms")};
 }
 
-/* *ret_acted: whatever failed, the action itself did not. */
+/* "done" in result: whatever failed after that, the action itself did not. */
 static int act_and_settle(struct deskconn_visit *v, const json_t *args,
 			  action_fn *act, const struct desktop_rule *rule,
 			  json_t *result, struct err *e)

@@ -216,6 +216,22 @@ def desktop(c):
         assert not m["result"].get("isError"), m
     r = c.ok("vm_screenshot", vm=VM)
     assert "pointer at 210, 20" in r["content"][1]["text"], r["content"][1:]
+    # what an action changes, and that nothing changes by itself; an emulated
+    # guest takes its time
+    c.ok("vm_wait", vm=VM, until="stable", settle_ms=2000, seconds=40)
+    c.ok("vm_screenshot", vm=VM)
+    r = c.ok("vm_click", vm=VM, x=size[0] // 2, y=size[1] // 2, button="right",
+             settle_ms=1500, settle_cap_ms=20000)
+    text = r["content"][0]["text"]
+    assert '"changed":[[' in text and '"stable":true' in text, text
+    r = c.ok("vm_screenshot", vm=VM, since=0)
+    assert "Changed since your last screenshot" in r["content"][-1]["text"]
+    r = c.ok("vm_actions", vm=VM, actions=[
+        {"action": "key", "keys": "Escape"},
+        {"action": "move", "x": 300, "y": 200}])
+    assert "pointer at 300, 200" in r["content"][1]["text"], r["content"][1:]
+    mirror = c.ok("vm_info", vm=VM)["structuredContent"]["mirror"]
+    assert "DAMAGE" in mirror, mirror
 
 
 def remove(c):

@@ -135,13 +135,15 @@ expect() {
 wait_for() {
 	local until=$((SECONDS + $1)) what=$2
 	shift 2
-	while ! "$@" >/dev/null 2>&1; do
+	while ! "$@" >/tmp/lab-wait.$$ 2>&1; do
 		if [ "$SECONDS" -ge "$until" ]; then
-			bad "$what: not within the time"
+			bad "$what: not within the time: $(tail -n 3 /tmp/lab-wait.$$)"
+			rm -f /tmp/lab-wait.$$
 			return 1
 		fi
 		sleep 0.3
 	done
+	rm -f /tmp/lab-wait.$$
 }
 
 service_pid() {

@@ -72,7 +72,8 @@ static const char golden[] =
 	"      <mac address='52:54:00:01:02:03'/>\n"
 	"      <source network='default'/>\n"
 	"      <model type='virtio'/>\n"
-	/* B02, B03, B04 */
+	/* B02, B03, B04; B05, B06: whatever becomes of its disk, this
+	 * is how it is defined before each boot */
 	"      <filterref filter='boxery-guest-isolation'>\n"
 	"        <parameter name='GATEWAY' value='192.168.122.1'/>\n"
 	"        <parameter name='IP' value='192.168.122.2'/>\n"

@@ -61,7 +61,8 @@ static int check(const struct netfilter_port *p, const struct netread *r,
 	return netfilter_check(p, &a, e);
 }
 
-/* B02: both modes as libvirt applies them, on a busy host. */
+/* B02: both modes as libvirt applies them, on a busy host. B24, B25: the whole
+ * policy is these nwfilters, which libvirt applies; no host firewall is ours. */
 static void accepts_what_libvirt_applies(void **state)
 {
 	struct netread r;

@@ -16,9 +16,9 @@
  * When libvirtd starts or reloads, it takes down and builds chain after chain,
  * some command a rule. Of what it is at work on, each look sees another piece
  * missing, and for a piece libvirt needs fewer commands than these looks do,
- * however slow the host is (measured: 0.5 s, on a host nine times too busy 1 s).
- * So many looks in a row that find the very same are believed; or, of any kind,
- * so many.
+ * however slow the host is (measured with eight ports: up to 0.5 s; on a host
+ * nine times too busy 1.3 s). So many looks in a row that find the very same are
+ * believed; or so many that find anything.
  */
 #define LOOKS 5
 #define LOOKS_MAX 30

@@ -68,7 +68,12 @@ struct row {
 #define ANSWERS ANSWER_FIRST ":" ANSWER_LAST
 
 /* private, shared, loopback, link-local (cloud metadata): what a host's other
- * networks and its other guests use */
+ * networks and its other guests use; multicast */
+#define RANGES(make)                                                       \
+	make("0.0.0.0/8"), make("10.0.0.0/8"), make("100.64.0.0/10"),      \
+		make("127.0.0.0/8"), make("169.254.0.0/16"),               \
+		make("172.16.0.0/12"), make("192.168.0.0/16"),             \
+		make("224.0.0.0/3")
 #define DROP_TO(range) {NAT, FROM, DROP, IP4, .dst = (range)}
 #define DROP_FROM(range) {NAT, TO, DROP, IP4, .src = (range)}
 /* all that no row before has settled */
@@ -90,14 +95,7 @@ static const struct row rows[] = {
 	{BOTH, FROM, ACCEPT, IP4, .dst = GATEWAY, .protocol = "tcp",
 	 .sport = "22", .dport = ANSWER_FIRST, .dport_end = ANSWER_LAST},
 	DROP_TO(GATEWAY), /* it may lie elsewhere */
-	DROP_TO("0.0.0.0/8"),
-	DROP_TO("10.0.0.0/8"),
-	DROP_TO("100.64.0.0/10"),
-	DROP_TO("127.0.0.0/8"),
-	DROP_TO("169.254.0.0/16"),
-	DROP_TO("172.16.0.0/12"),
-	DROP_TO("192.168.0.0/16"),
-	DROP_TO("224.0.0.0/3"),
+	RANGES(DROP_TO),
 	REST(NAT, FROM, ACCEPT, IP4),
 	REST(BOTH, FROM, DROP, FRAME), /* IPv6, VLANs, RARP, … */
 
@@ -114,14 +112,7 @@ static const struct row rows[] = {
 	{NAT, TO, ACCEPT, IP4, .protocol = "icmp"},
 	{NAT, TO, DROP, IP4, .dst = "224.0.0.0/3"},
 	DROP_FROM(GATEWAY),
-	DROP_FROM("0.0.0.0/8"),
-	DROP_FROM("10.0.0.0/8"),
-	DROP_FROM("100.64.0.0/10"),
-	DROP_FROM("127.0.0.0/8"),
-	DROP_FROM("169.254.0.0/16"),
-	DROP_FROM("172.16.0.0/12"),
-	DROP_FROM("192.168.0.0/16"),
-	DROP_FROM("224.0.0.0/3"),
+	RANGES(DROP_FROM),
 	REST(NAT, TO, ACCEPT, IP4),
 	REST(BOTH, TO, DROP, FRAME),
 
@@ -459,9 +450,12 @@ enum packets {
 	FRAME_FROM,
 	FRAME_TO,
 	FOR_HOST,
-	FROM_NEIGHBOUR,
+	FROM_NEIGHBOUR, /* with a public address, */
+	AS_GATEWAY, /* or the bridge's: of others libvirt-O-DEV lets only pings in */
 	ROUTED_TO,
 };
+#define TO_NEIGHBOUR \
+	"-m physdev --physdev-out $DEV --physdev-is-bridged -g FO-$DEV"
 static const struct hook {
 	unsigned modes;
 	enum packets packets;
@@ -472,9 +466,10 @@ static const struct hook {
 	{BOTH, FOR_HOST, "INPUT", "-j libvirt-host-in"},
 	{BOTH, FOR_HOST, "libvirt-host-in",
 	 "-m physdev --physdev-in $DEV -g HI-$DEV"},
-	{BOTH, FROM_NEIGHBOUR, "FORWARD", "-j libvirt-out"},
-	{BOTH, FROM_NEIGHBOUR, "libvirt-out",
-	 "-m physdev --physdev-out $DEV --physdev-is-bridged -g FO-$DEV"},
+	{NAT, FROM_NEIGHBOUR, "FORWARD", "-j libvirt-out"},
+	{NAT, FROM_NEIGHBOUR, "libvirt-out", TO_NEIGHBOUR},
+	{BOTH, AS_GATEWAY, "FORWARD", "-j libvirt-out"},
+	{BOTH, AS_GATEWAY, "libvirt-out", TO_NEIGHBOUR},
 	{BOTH, ANY, "FORWARD", "-j libvirt-in"},
 	{BOTH, ANY, "libvirt-in", "-m physdev --physdev-in $DEV -g FI-$DEV"},
 	/* libvirt's own, of a network with NAT: answers only */
@@ -491,6 +486,8 @@ static bool is_link(const struct hook *h)
 static struct nettable_packet packet(enum packets what,
 				     const struct netfilter_port *p)
 {
+	static const char *const ranges[] = {RANGES(), NULL};
+
 	switch (what) {
 	case FRAME_FROM:
 		return (struct nettable_packet){.in = p->dev,
@@ -513,20 +510,24 @@ static struct nettable_packet packet(enum packets what,
 						.sports = "22",
 						.dports = ANSWERS};
 	case FROM_NEIGHBOUR:
-		return (struct nettable_packet){.in = p->bridge,
-						.out = p->bridge,
-						.port_out = p->dev,
-						.dst = p->address};
+	case AS_GATEWAY:
+		return (struct nettable_packet){
+			.in = p->bridge,
+			.out = p->bridge,
+			.port_out = p->dev,
+			.src = what == AS_GATEWAY ? p->gateway : NULL,
+			.not_src = ranges,
+			.dst = p->address};
 	case ROUTED_TO:
 	case ANY: break;
 	}
-	/* from another bridge or uplink: rules that name those say what the
-	 * host's owner lets out of them, and private sources never pass
-	 * libvirt-O-DEV */
+	/* from another bridge or uplink: rules that name those, or private
+	 * sources, say what the host's owner lets out of them */
 	return (struct nettable_packet){.in = "",
 					.out = p->bridge,
 					.port_in = "",
 					.port_out = "",
+					.not_src = ranges,
 					.dst = p->address};
 }
 

@@ -234,7 +234,7 @@ static bool parse_range(struct text word, struct subnet_range *ret)
 
 /* UNSURE: the rule is not left aside for it, be it negated or not. */
 enum answer { NO, YES, UNSURE };
-enum kind { INTERFACE, ADDRESS, PROTOCOL, PORTS, STATES, MARKED };
+enum kind { INTERFACE, SOURCE, ADDRESS, PROTOCOL, PORTS, STATES, MARKED };
 
 static enum answer in_range(struct text word, const char *address)
 {
@@ -245,6 +245,24 @@ static enum answer in_range(struct text word, const char *address)
 		return UNSURE;
 	return (one.address & range.mask) == (range.address & range.mask) ? YES
 									  : NO;
+}
+
+/* Is all of a rule's range in one of those? */
+static enum answer in_none(struct text word, const char *const *ranges)
+{
+	struct subnet_range range, other;
+
+	if (!ranges || !parse_range(word, &range))
+		return UNSURE;
+	for (; *ranges; ranges++) {
+		struct text one = {*ranges, strlen(*ranges)};
+
+		if (parse_range(one, &other) &&
+		    (range.mask & other.mask) == other.mask &&
+		    (range.address & other.mask) == other.address)
+			return NO;
+	}
+	return UNSURE;
 }
 
 /* Of a list of states: has it one that a first packet may be in? */
@@ -332,15 +350,18 @@ static enum answer in_ports(struct text list, const char *ports)
 	return answer;
 }
 
-static enum answer holds(enum kind kind, struct text word, const char *value)
+static enum answer holds(enum kind kind, struct text word, const char *value,
+			 const struct nettable_packet *p)
 {
 	if (kind == STATES)
 		return takes_first(word);
 	if (kind == MARKED)
 		return takes_unmarked(word);
+	if (kind == SOURCE && !value)
+		return in_none(word, p->not_src);
 	if (!value)
 		return UNSURE;
-	if (kind == ADDRESS)
+	if (kind == ADDRESS || kind == SOURCE)
 		return in_range(word, value);
 	if (kind == INTERFACE)
 		return is_interface(word, value) ? YES : NO;
@@ -353,11 +374,11 @@ static enum answer holds(enum kind kind, struct text word, const char *value)
 
 /* "! --ctstate NEW" is not understood: it never fails. */
 static bool fails(enum kind kind, bool negated, struct text word,
-		  const char *value)
+		  const char *value, const struct nettable_packet *p)
 {
-	if (negated)
-		return kind != STATES && holds(kind, word, value) == YES;
-	return holds(kind, word, value) == NO;
+	enum answer answer = holds(kind, word, value, p);
+
+	return negated ? kind != STATES && answer == YES : answer == NO;
 }
 
 /* Is there a match among the rule's that these packets surely fail? The
@@ -375,7 +396,7 @@ static bool cannot_match(const struct nettable_packet *p, struct text rule)
 		{"--physdev-out", INTERFACE, p->port_out},
 		{"--logical-in", INTERFACE, p->bridge},
 		{"--logical-out", INTERFACE, p->bridge},
-		{"-s", ADDRESS, p->src},
+		{"-s", SOURCE, p->src},
 		{"-d", ADDRESS, p->dst},
 		{"-p", PROTOCOL, p->protocol},
 		{"--sport", PORTS, p->sports},
@@ -403,7 +424,7 @@ static bool cannot_match(const struct nettable_packet *p, struct text rule)
 		if (after && !next_word(&rule, &value))
 			return false;
 		if (fails(options[i].kind, before || after, value,
-			  options[i].value))
+			  options[i].value, p))
 			return true;
 	}
 	return false;

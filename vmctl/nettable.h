@@ -36,6 +36,7 @@ struct nettable_packet {
 	const char *port_in, *port_out; /* ports of a bridge */
 	const char *bridge;
 	const char *src, *dst; /* IPv4 addresses */
+	const char *const *not_src; /* src NULL: in none of these ranges */
 	const char *protocol;
 	const char *sports, *dports; /* "22", "1024:65535" */
 };

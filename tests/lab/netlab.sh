@@ -73,6 +73,9 @@ netlab_open_host() {
 	netlab_publish -A 8080 80
 	netlab_publish -A 40808 81
 	iptables -I FORWARD -j lan-in
+	# its sshd is open to all, and libvirt's network was made last
+	iptables -I INPUT -j LIBVIRT_INP
+	iptables -I INPUT -p tcp --dport 22 -j ACCEPT
 	# what a row before made them believe
 	ip neigh flush dev virbr0
 	for name in nat none other stranger; do
@@ -80,6 +83,8 @@ netlab_open_host() {
 	done
 }
 netlab_open_host_end() {
+	iptables -D INPUT -p tcp --dport 22 -j ACCEPT
+	iptables -D INPUT -j LIBVIRT_INP
 	iptables -D FORWARD -j lan-in
 	netlab_publish -D 8080 80
 	netlab_publish -D 40808 81

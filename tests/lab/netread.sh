@@ -197,6 +197,19 @@ tampered 'LIBVIRT_FWI' vnet0 iptables -D FORWARD -j LIBVIRT_FWI # B14
 iptables -D FORWARD -j LIBVIRT_FWI
 check 'without the internet it does not matter' verify vnet1
 restore
+# what a host may have before libvirt's rules, and what Podman and clusters do
+iptables -I INPUT -j LIBVIRT_INP
+iptables -I INPUT -p tcp -m multiport --dports 22,80,443 -j ACCEPT
+iptables -N podman
+iptables -A podman -s 10.88.0.0/16 -j ACCEPT
+iptables -I FORWARD -m comment --comment 'podman' -j podman
+for dev in vnet0 vnet1; do
+	check "$dev and rules of the host's owner" verify "$dev"
+done
+restore
+nft flush ruleset
+refuse state 'lacks rule 1' verify vnet0
+restore
 echo 0 >"$sysctl"
 refuse state 'sudo sysctl -w net.bridge' verify vnet0
 echo 1 >"$sysctl"

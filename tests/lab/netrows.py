@@ -139,6 +139,8 @@ row("host", "bridge address: from port 22, as an answer", "A10 B13",
     host_ports(GATEWAY, (22, 16509, 40000), 22, f.ACK, kinds="t"))
 row("host", "bridge address: from port 22, TCP to DHCP", "A10 B13",
     host_ports(GATEWAY, (67,), 22, kinds="t"))
+row("host", "bridge address: from port 22, TCP to DNS", "A10 B13",
+    host_ports(GATEWAY, (53,), 22, kinds="t"), nat=True)
 
 
 @row("host", "bridge address: a port passed on, as to a container", "A10 B13")

@@ -312,6 +312,22 @@ static void refuses_what_stands_before(void **state)
 		 "-A DOCKER-USER -i virbr0 -j ACCEPT",
 		 "rule 1, \"-j DOCKER-USER\", may let packets past"},
 		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -s 192.168.122.0/24 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 "-s 192.168.122.0/24"},
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -s 10.0.0.0/7 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 "-s 10.0.0.0/7"},
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD ! -s 10.88.0.0/16 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 "! -s 10.88.0.0/16"},
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -s 8.8.8.0/24 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
+		 "-s 8.8.8.0/24"},
+		{IP, "-A FORWARD -j DOCKER-USER",
 		 "-A FORWARD -j LIBVIRT_FWX\n-A FORWARD -j DOCKER-USER",
 		 "rule 1, \"-j LIBVIRT_FWX\""},
 		{IP, "-A FORWARD -j DOCKER-USER",
@@ -393,6 +409,14 @@ static void accepts_what_is_no_way_past(void **state)
 		 "-A INPUT -m comment --comment \"-j ACCEPT\"\n"
 		 "-A INPUT -j DOCKER-USER\n"
 		 "-A INPUT -j libvirt-host-in",
+		 NULL},
+		/* Podman, a cluster's network: private sources pass by FO-DEV,
+		 * and not libvirt-O-DEV */
+		{IP, "-A FORWARD -j DOCKER-USER",
+		 "-A FORWARD -s 10.88.0.0/16 -j ACCEPT\n"
+		 "-A FORWARD -s 10.244.3.7/32 -j ACCEPT\n"
+		 "-A FORWARD -s 172.16.0.0/12 -j ACCEPT\n"
+		 "-A FORWARD -j DOCKER-USER",
 		 NULL},
 		/* Docker 28 */
 		{IP, "-A FORWARD -j DOCKER-USER",

@@ -21,7 +21,7 @@
  * believed; or so many that find anything.
  */
 #define LOOKS 5
-#define LOOKS_MAX 30
+#define LOOKS_MAX 12
 #define BETWEEN_LOOKS_MS 700
 
 int isolation_wanted(const struct home *h, bool *ret, struct err *e)

@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -128,6 +129,14 @@ static int check_helper(struct err *e)
 		return err_set(e, ERR_UNAVAILABLE,
 			       "%s is for members of group libvirt: sudo "
 			       "adduser \"$USER\" libvirt, then log in again",
+			       NETREAD_PATH);
+	/* handed on by whoever started us, and for good */
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return err_set(e, ERR_UNAVAILABLE,
+			       "boxery's service was started by a program that "
+			       "lets no other gain rights (no_new_privs), which "
+			       "%s has to: boxery service restart, from a "
+			       "shell",
 			       NETREAD_PATH);
 	return 0;
 }

@@ -14,15 +14,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
+	static const char *const ranges[] = {"10.0.0.0/8", "224.0.0.0/3", NULL};
 	static const struct nettable_packet packets[] = {
-		{.in = "vnet0", .bridge = "virbr0"},
+		{.in = "vnet0", .bridge = "virbr0", .not_src = ranges},
 		{.in = "virbr0",
 		 .out = "",
 		 .port_in = "vnet0",
 		 .port_out = "",
 		 .src = "192.168.122.50",
 		 .dst = "192.168.122.1",
-		 .protocol = "tcp"},
+		 .protocol = "tcp",
+		 .sports = "22",
+		 .dports = "32768:65535"},
 	};
 	static const char *const rules[] = {"-j libvirt-host-in",
 					    "-i vnet0 -j libvirt-I-vnet0"};
@@ -31,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct err e = {0};
 
 	if (nettable_parse(text, "filter", &t, &e) != 0) {
-		if (e.code != ERR_PROTOCOL)
+		if (e.code != ERR_PROTOCOL && e.code != ERR_STATE)
 			abort();
 		return 0;
 	}

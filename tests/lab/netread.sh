@@ -171,6 +171,12 @@ expect 'others may not run it' yes \
 setcap -r "$netread"
 refuse unavailable 'lacks its capabilities (boxery init)' user_verify vnet0
 lab_netread
+sandboxed_verify() {
+	as_user setpriv --no-new-privs sh -c 'exec "$@"' sh \
+		"$work/filter_drive" check nat vnet0 "${mac[vnet0]}" \
+		"${address[vnet0]}" "$gateway" "$bridge"
+}
+refuse unavailable 'no_new_privs' sandboxed_verify
 chmod g+w "$netread"
 refuse unavailable 'does not belong to root alone' user_verify vnet0
 chown "$lab_uid" "$netread"

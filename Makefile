@@ -116,6 +116,9 @@ $(O)/flags: FORCE
 	@echo '$(CC) $(CPPFLAGS) $(ALL_CFLAGS)' | cmp -s - $@ || \
 		echo '$(CC) $(CPPFLAGS) $(ALL_CFLAGS)' > $@
 
+# has these in it as they are
+$(O)/obj/mcp/viewpage.o: mcp/view.js mcp/view.css
+
 define layer_rule
 $(O)/lib/$(1).a: $$(patsubst %.c,$(O)/obj/%.o,$$(filter-out $(MAINS),$$(wildcard $(1)/*.c)))
 	@mkdir -p $$(@D)

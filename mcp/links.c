@@ -25,6 +25,11 @@ struct links *links_new(const struct client_opts *opts)
 	return l;
 }
 
+const struct client_opts *links_opts(const struct links *l)
+{
+	return l->opts;
+}
+
 void links_free(struct links *l)
 {
 	if (!l)

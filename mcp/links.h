@@ -18,6 +18,7 @@ struct links;
 
 /* opts and what it points to must outlive the links. */
 struct links *links_new(const struct client_opts *opts);
+const struct client_opts *links_opts(const struct links *l);
 void links_free(struct links *l);     /* when idle */
 bool links_are_idle(struct links *l); /* all were given back */
 int links_take(struct links *l, struct client **ret, struct err *e)

@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "mcp/auth.h"
 #include "mcp/http.h"
+#include "mcp/icon.h"
 #include "mcp/invocation.h"
 #include "mcp/stdio.h"
 #include "ops/mcptoken.h"
@@ -218,6 +219,8 @@ static int serve(const struct invocation *s, struct err *e)
 	static struct protocol_server server = {
 		.name = "boxery",
 		.title = "boxery: virtual machines with a desktop",
+		.icon = ICON_URL,
+		.has_library = true,
 	};
 	int rc;
 

@@ -23,8 +23,15 @@
  * or NULL. */
 json_t *present_result(const struct op *op, const json_t *result,
 		       const struct buf *image);
+/* vm_view's: the same for its page, with how a person looks without one. */
+json_t *present_view(const struct op *op, const json_t *args,
+		     const json_t *result, const struct buf *image);
 /* The job goes on after this answer. */
 json_t *present_running(const char *job);
 json_t *present_error(const char *message);
+/* What a guest wrote, between lines that it could not know. free() */
+char *present_fence(const char *key, const char *guest);
+/* "image/png" or "image/jpeg" */
+const char *present_mime(const char *image, size_t len);
 
 #endif

@@ -4,12 +4,28 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "mcp/copied.h"
 #include "mcp/longcall.h"
 #include "mcp/present.h"
+#include "mcp/resourceuri.h"
+#include "mcp/shelves.h"
 #include "ops/schema.h"
 #include "ops/validate.h"
 
 #include <string.h>
+
+static bool is_view(const struct op *op)
+{
+	return strcmp(op->name, "vm_view") == 0;
+}
+
+/* Where a client that shows MCP Apps finds the page; the second key is how
+ * older ones look for it. */
+static json_t *view_meta(void)
+{
+	return json_pack("{s:{s:s}, s:s}", "ui", "resourceUri",
+			 RESOURCEURI_VIEW, "ui/resourceUri", RESOURCEURI_VIEW);
+}
 
 static json_t *tool_entry(const struct op *op)
 {
@@ -25,6 +41,8 @@ static json_t *tool_entry(const struct op *op)
 	if (output)
 		json_object_set_new(t, "outputSchema", output);
 	json_object_set_new(t, "annotations", schema_annotations(op));
+	if (is_view(op))
+		json_object_set_new(t, "_meta", view_meta());
 	return t;
 }
 
@@ -43,11 +61,19 @@ void tools_init(struct tools *t)
 			json_array_append_new(list, tool_entry(op_at(i)));
 	}
 	t->list = json_print(list);
+	if (t->links) {
+		t->copied = copied_new(t->copy_root, links_opts(t->links)->home);
+		t->shelves = shelves_new(t->links, t->copied);
+	}
 	t->rounds = rounds_new(t->asker ? t->asker : "", LIMIT_ROUND_MS);
 }
 
 void tools_finish(struct tools *t)
 {
+	shelves_free(t->shelves);
+	copied_free(t->copied);
+	t->shelves = NULL;
+	t->copied = NULL;
 	free(t->list);
 	t->list = NULL;
 	rounds_free(t->rounds);
@@ -87,6 +113,19 @@ static const char *lane_of(void *ctx, const void *tool, const json_t *args)
 	return json_string_value(json_object_get(args, "vm"));
 }
 
+/* For whoever follows what is logged. */
+static void say(const struct tools_call *c, enum protocol_level level,
+		const char *what, const char *which)
+{
+	const struct op *op = c->tool;
+	autofree char *text = NULL;
+
+	if (!c->log)
+		return;
+	text = alloc_printf("%s: %s: %s", op->name, what, which);
+	c->log(c->ctx, level, text);
+}
+
 static json_t *call_job(const struct tools *t, const struct tools_call *c,
 			const json_t *args, struct err *e)
 {
@@ -105,6 +144,13 @@ static json_t *call_job(const struct tools *t, const struct tools_call *c,
 
 	if (longcall_run(t->links, &ask, &result, job, e) != 0)
 		return NULL;
+	/* one that goes on has files there by and by */
+	if (strcmp(op->name, "vm_copy") == 0)
+		copied_note(t->copied,
+			    json_string_value(json_object_get(args, "from")),
+			    json_string_value(json_object_get(args, "to")));
+	if (!result)
+		say(c, LEVEL_INFO, "goes on as a job", job);
 	return result ? present_result(op, result, NULL)
 		      : present_running(job);
 }
@@ -131,7 +177,9 @@ static json_t *call_now(const struct tools *t, const struct tools_call *c,
 	io.cancel_fd = c->cancel_fd;
 	rc = client_call(client, op->name, args, &io, &result, e);
 	links_give(t->links, client);
-	if (rc == 0)
+	if (rc == 0 && is_view(op))
+		shown = present_view(op, args, result, &image);
+	else if (rc == 0)
 		shown = present_result(op, result, &image);
 	buf_finish(&image);
 	return shown;
@@ -156,11 +204,16 @@ static json_t *call_tool(void *ctx, const struct tools_call *c)
 	else if (valid)
 		shown = op->kind == OP_CALL ? call_now(t, c, args, &e)
 					    : call_job(t, c, args, &e);
-	return shown ? shown : present_error(err_msg(&e));
+	if (shown)
+		return shown;
+	say(c, LEVEL_WARNING, "failed", err_msg(&e));
+	return present_error(err_msg(&e));
 }
 
 struct toolset tools_set(struct tools *t)
 {
+	struct library none = {0};
+
 	return (struct toolset){
 		.ctx = t,
 		.list = list_tools,
@@ -169,5 +222,6 @@ struct toolset tools_set(struct tools *t)
 		.lane = lane_of,
 		.call = call_tool,
 		.rounds = t->rounds,
+		.library = t->shelves ? shelves_library(t->shelves) : none,
 	};
 }

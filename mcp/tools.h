@@ -18,6 +18,7 @@
 #include "mcp/library.h"
 #include "mcp/links.h"
 #include "mcp/rounds.h"
+#include "mcp/shelves.h"
 #include "ops/op.h"
 
 struct tools_call {
@@ -78,7 +79,10 @@ struct tools {
 	bool read_only;		       /* only tools that change nothing */
 	const char *asker;	       /* whose tools these are, or NULL */
 	struct rounds *rounds;	       /* by tools_init(); owned */
-	char *list;		       /* by tools_init(); owned */
+	/* by tools_init(); owned */
+	char *list;
+	struct copied *copied;
+	struct shelves *shelves;
 };
 
 void tools_init(struct tools *t);

@@ -36,10 +36,12 @@ for _ in $(seq 100); do
 	[ -S "$BOXERY_HOME/run/host.sock" ] && break
 	sleep 0.1
 done
-/usr/bin/python3 tests/integration/desktop_ops.py "$PWD/build/release" || {
-	cat "$dir/service.log"
-	exit 1
-}
+for part in desktop_ops mcp_library; do
+	/usr/bin/python3 "tests/integration/$part.py" "$PWD/build/release" || {
+		cat "$dir/service.log"
+		exit 1
+	}
+done
 kill "$service"
 wait "$service" || {
 	cat "$dir/service.log"

@@ -6,6 +6,7 @@
  *
  * usage: guest_service HOME      serves HOME/run/host.sock until SIGTERM
  */
+#include "base/alloc.h"
 #include "base/home.h"
 #include "base/log.h"
 #include "tests/tools/guest_tool.h"
@@ -164,6 +165,40 @@ struct machine_display machine_display(const struct machine *m)
 
 /* ---- the service ---- */
 
+/* A visitor is there as long as the file HOME/visitor is. */
+static int list_vms(struct call *c, const json_t *args, json_t **ret_result,
+		    struct err *e)
+{
+	const struct home *h = &call_service(c)->home;
+	autofree char *visitor = alloc_printf("%s/visitor", h->relocated);
+	static const struct {
+		const char *name, *state;
+	} rows[] = {{"demo", "running"},
+		    {"other", "running"},
+		    {"sleeping", "off"},
+		    /* such as an orphan may have */
+		    {"No name\nof ours", "orphan"},
+		    {"visitor", "running"}};
+	json_t *list = json_array();
+
+	(void)args;
+	(void)e;
+	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+		bool there = strcmp(rows[i].name, "visitor") != 0 ||
+			     access(visitor, F_OK) == 0;
+
+		if (there && call_may_use_vm(c, rows[i].name))
+			json_array_append_new(
+				list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}",
+						"name", rows[i].name, "state",
+						rows[i].state, "address", "-",
+						"shape", "small", "image",
+						"base", "owner", "person"));
+	}
+	*ret_result = json_pack("{s:o}", "rows", list);
+	return 0;
+}
+
 static call_handler *find(const struct op *op)
 {
 	static const struct {
@@ -184,6 +219,8 @@ static call_handler *find(const struct op *op)
 		{"vm_wait", op_vm_wait},
 		{"vm_actions", op_vm_actions},
 		{"vm_view", op_vm_view},
+		{"vm_copy", op_vm_copy},
+		{"vm_list", list_vms},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)

@@ -309,7 +309,7 @@ ends_early() {
 	[[ $(cat "$said") == *"$3"* ]] || bad "$1: $(cat "$said")"
 	say "$1 ended after $((SECONDS - t)) s: $(tail -n 1 "$said")"
 }
-in_guest 'truncate -s 32G big; sudo pkill -STOP Xtigervnc'
+in_guest 'truncate -s 32G big; sudo pkill -STOP Xvnc'
 ask vm_run '{"vm":"demo","argv":["sleep","600"]}' >"$home/run" 2>&1 &
 runs=$!
 agent vm_run '{"vm":"demo","command":"echo x; sleep 600"}' >"$home/agent" 2>&1 &

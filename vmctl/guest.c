@@ -32,6 +32,7 @@
 struct guest_exec {
 	struct guest_chan *c;
 	int in, out, errs;
+	int agents; /* where agent streams arrive; -1 */
 };
 
 /* ---- life ---- */
@@ -189,7 +190,7 @@ struct guest_chan *guest_chan_new(struct guest *g, enum guest_kind kind,
 	c->open_by = open_by;
 	c->refs = 2;
 	c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	c->in_fd = c->out.fd = c->errs.fd = -1;
+	c->in_fd = c->out.fd = c->errs.fd = c->agent_fd = -1;
 	buf_init(&c->out.stage, LIMIT_GUEST_STAGE_LEN);
 	buf_init(&c->errs.stage, LIMIT_GUEST_STAGE_LEN);
 	return c;
@@ -306,6 +307,19 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+/* Messages keep their bounds and their fds. */
+static int make_agent_fds(struct guest_exec *x, struct err *e)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0, fds) < 0)
+		return err_sys(e, "socketpair");
+	x->agents = fds[0];
+	x->c->agent_fd = fds[1];
+	return 0;
+}
+
 /* Ends 0 are the caller's, 1 the thread's; all non-blocking. */
 static int make_fds(struct guest_exec *x, const struct guest_exec_opts *o,
 		    struct err *e)
@@ -329,6 +343,8 @@ static int make_fds(struct guest_exec *x, const struct guest_exec_opts *o,
 		x->errs = errs[0];
 		c->errs.fd = errs[1];
 	}
+	if (o->agent && make_agent_fds(x, e) < 0)
+		return -1;
 	if (fd_set_nonblock(x->in, e) < 0 || fd_set_nonblock(c->in_fd, e) < 0 ||
 	    fd_set_nonblock(x->out, e) < 0 || fd_set_nonblock(c->out.fd, e) < 0)
 		return -1;
@@ -343,7 +359,15 @@ static void free_exec(struct guest_exec *x)
 	close_fd(&x->in);
 	close_fd(&x->out);
 	close_fd(&x->errs);
+	close_fd(&x->agents);
 	free(x);
+}
+
+static enum guest_role role_of(const struct guest_exec_opts *o)
+{
+	if (o->agent)
+		return GUEST_LENT;
+	return o->bulk ? GUEST_BULK : GUEST_CONTROL;
 }
 
 int guest_exec_start(struct guest *g, const struct guest_exec_opts *o,
@@ -355,9 +379,8 @@ int guest_exec_start(struct guest *g, const struct guest_exec_opts *o,
 	if (guest_quote_command(o, &command, e) < 0)
 		return -1;
 	x = ALLOC_NEW(struct guest_exec);
-	x->in = x->out = x->errs = -1;
-	x->c = guest_chan_new(g, GUEST_EXEC,
-			      o->bulk ? GUEST_BULK : GUEST_CONTROL, command, d);
+	x->in = x->out = x->errs = x->agents = -1;
+	x->c = guest_chan_new(g, GUEST_EXEC, role_of(o), command, d);
 	if (make_fds(x, o, e) < 0) {
 		guest_chan_finish(x->c);
 		x->c->refs = 1; /* the thread never had it */
@@ -468,6 +491,45 @@ void guest_exec_stop(struct guest_exec *x)
 	guest_wake(x->c->g);
 	if (guest_exec_wait(x, deadline_in_ms(STOP_MS), &ignored, NULL) < 0)
 		return; /* it could not be ended, or nobody knows how it did */
+}
+
+int guest_exec_agent_fd(struct guest_exec *x)
+{
+	return x->agents;
+}
+
+int guest_exec_take_agent(struct guest_exec *x)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = {&byte, 1};
+	struct msghdr m = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room),
+	};
+	const struct cmsghdr *c;
+	int fd;
+
+	if (recvmsg(x->agents, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) <= 0)
+		return -1;
+	c = CMSG_FIRSTHDR(&m);
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return -1;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+void guest_exec_cut(struct guest_exec *x)
+{
+	pthread_mutex_lock(&x->c->g->lock);
+	x->c->want_cut = true;
+	pthread_mutex_unlock(&x->c->g->lock);
+	guest_exec_free(x);
 }
 
 void guest_exec_free(struct guest_exec *x)

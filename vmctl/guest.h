@@ -70,6 +70,9 @@ struct guest_exec_opts {
 	const char *cwd;
 	bool bulk;
 	bool want_err;
+	/* On a connection of its own, with an ssh agent for what runs in the
+	 * guest: what connects to it arrives at guest_exec_agent_fd(). */
+	bool agent;
 	int cancel_fd; /* readable: give up starting it. <= 0: none */
 };
 struct guest_exec;
@@ -82,6 +85,14 @@ int guest_exec_err_fd(struct guest_exec *x);
 /* Readable from when the command ended, or its end cannot be known any more;
  * what it started in the background may hold out/err open beyond. */
 int guest_exec_event_fd(struct guest_exec *x);
+/* Of one with an agent: readable when guest_exec_take_agent() has the next
+ * stream, an fd of the caller's (as guest_open_unix), else -1. Only ones opened
+ * by the guest's programs come here, and few at once. */
+int guest_exec_agent_fd(struct guest_exec *x);
+int guest_exec_take_agent(struct guest_exec *x);
+/* Of one with an agent: its connection ends now, and what the guest had of it;
+ * x is freed. */
+void guest_exec_cut(struct guest_exec *x);
 void guest_exec_close_in(struct guest_exec *x);
 /* The true exit status or signal. ERR_UNAVAILABLE when the link was lost. */
 int guest_exec_wait(struct guest_exec *x, struct deadline d,

@@ -20,6 +20,7 @@
 
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 static const struct {
 	int64_t after_ms;
@@ -122,6 +123,12 @@ static void on_exit_signal(ssh_session ssh, ssh_channel channel,
 
 /* ---- opening ---- */
 
+/* Bytes both ways, and no exit status. */
+static bool is_stream(const struct guest_chan *c)
+{
+	return c->kind == GUEST_UNIX || c->kind == GUEST_AGENT;
+}
+
 static void release_ssh(struct guest_chan *c)
 {
 	if (!c->ssh || !c->session)
@@ -130,7 +137,7 @@ static void release_ssh(struct guest_chan *c)
 	ssh_channel_free(c->ssh->channel);
 	free(c->ssh);
 	c->ssh = NULL;
-	if (c->kind == GUEST_UNIX)
+	if (is_stream(c))
 		c->session->unix_count--;
 	else
 		c->session->exec_count--;
@@ -154,7 +161,7 @@ static void close_now(struct guest_chan *c)
 	guest_session_leave(c->session);
 }
 
-static void start_open(struct guest_chan *c)
+bool guest_chan_attach(struct guest_chan *c)
 {
 	struct guest_ssh_channel *ssh;
 
@@ -162,10 +169,7 @@ static void start_open(struct guest_chan *c)
 	ssh->channel = ssh_channel_new(c->session->ssh);
 	if (!ssh->channel) {
 		free(ssh);
-		c->session = NULL;
-		fail(c, ERR_INTERNAL, "libssh makes no channel", "");
-		c->phase = GUEST_DONE;
-		return;
+		return false;
 	}
 	ssh->callbacks = (struct ssh_channel_callbacks_struct){
 		.userdata = c,
@@ -178,11 +182,22 @@ static void start_open(struct guest_chan *c)
 	ssh_callbacks_init(&ssh->callbacks);
 	ssh_add_channel_callbacks(ssh->channel, &ssh->callbacks);
 	c->ssh = ssh;
-	c->phase = GUEST_OPEN;
-	if (c->kind == GUEST_UNIX)
+	if (is_stream(c))
 		c->session->unix_count++;
 	else
 		c->session->exec_count++;
+	return true;
+}
+
+static void start_open(struct guest_chan *c)
+{
+	if (guest_chan_attach(c)) {
+		c->phase = GUEST_OPEN;
+		return;
+	}
+	c->session = NULL;
+	fail(c, ERR_INTERNAL, "libssh makes no channel", "");
+	c->phase = GUEST_DONE;
 }
 
 /*
@@ -216,6 +231,7 @@ static void refused(struct guest_chan *c)
 		fail(c, ERR_UNAVAILABLE, "sshd does not offer ", c->what);
 		break;
 	case GUEST_EXEC:
+	case GUEST_AGENT:
 		fail(c, ERR_UNAVAILABLE, "sshd refuses to run it: ", words);
 		break;
 	}
@@ -236,6 +252,15 @@ static void start_live(struct guest_chan *c)
 	pthread_mutex_unlock(&c->g->lock);
 }
 
+/* The agent first: sshd makes its socket for the command's environment. */
+static void start_request(struct guest_chan *c)
+{
+	/* it wants no answer: a guest that forwards none sets no variable */
+	if (c->agent_fd >= 0)
+		(void)ssh_channel_request_auth_agent(c->ssh->channel);
+	c->phase = GUEST_REQUEST;
+}
+
 static void step_open(struct guest_chan *c)
 {
 	ssh_channel ch = c->ssh->channel;
@@ -252,7 +277,7 @@ static void step_open(struct guest_chan *c)
 	else if (c->kind == GUEST_UNIX)
 		start_live(c);
 	else
-		c->phase = GUEST_REQUEST;
+		start_request(c);
 }
 
 static void step_request(struct guest_chan *c)
@@ -426,6 +451,9 @@ void guest_chan_finish(struct guest_chan *c)
 {
 	release_ssh(c);
 	guest_pump_close(c);
+	if (c->agent_fd >= 0)
+		close(c->agent_fd);
+	c->agent_fd = -1;
 	buf_finish(&c->out.stage);
 	buf_finish(&c->errs.stage);
 	free(c->tx);

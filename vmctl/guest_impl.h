@@ -7,6 +7,7 @@
  *   guest_session.c  the rest of its life: host key, login, liveness
  *   guest_channel.c  one channel, from opening to forgetting
  *   guest_pump.c     its bytes, between libssh and local fds
+ *   guest_agent.c    streams that the guest opens, to an ssh agent lent to it
  *   guest_quote.c    argv as a command line (pure)
  *   guest_sftp.c     sftp connections and exchanges, on the caller's thread
  *   guest_file.c     the file operations made of them
@@ -40,6 +41,7 @@ enum guest_role {
 	GUEST_CONTROL, /* exec and sftp */
 	GUEST_DESKTOP, /* unix sockets */
 	GUEST_BULK,    /* exec that carries large transfers */
+	GUEST_LENT,    /* exec that an ssh agent is lent with: cut alone */
 	GUEST_ROLE_COUNT,
 };
 
@@ -47,6 +49,7 @@ enum guest_kind {
 	GUEST_EXEC,	 /* what: the command line */
 	GUEST_UNIX,	 /* what: the socket's path */
 	GUEST_SUBSYSTEM, /* what: its name */
+	GUEST_AGENT,	 /* opened by the guest: nobody here waits for it */
 };
 
 /*
@@ -100,7 +103,7 @@ struct guest_chan {
 	bool ended;  /* nothing more will come; err.code if badly */
 	struct guest_exit exit;
 	struct err err;
-	bool want_close, want_stop;
+	bool want_close, want_stop, want_cut;
 	char want_signal[16];
 	/* thread */
 	struct guest_chan *next;
@@ -108,6 +111,7 @@ struct guest_chan {
 	struct guest_session *session;
 	struct guest_ssh_channel *ssh;
 	struct guest_stream out, errs;
+	int agent_fd; /* where fds of GUEST_AGENT streams are sent; -1 */
 	int in_fd; /* -1: at its end. The same fd as out.fd for a socket */
 	char *tx;
 	size_t tx_len, tx_at;
@@ -186,6 +190,7 @@ enum guest_link {
 struct ssh_session_struct;
 struct ssh_counter_struct;
 struct ssh_key_struct;
+struct ssh_callbacks_struct;
 
 struct guest_session {
 	struct guest_session *next;
@@ -210,6 +215,7 @@ struct guest_session {
 	const char *why;
 	struct ssh_counter_struct *counter; /* of the socket, kept by libssh */
 	struct ssh_key_struct *key;	    /* ours, while logging in */
+	struct ssh_callbacks_struct *lending; /* of GUEST_LENT */
 };
 
 struct guest_session *guest_session_new(struct guest *g, enum guest_role role);
@@ -256,6 +262,11 @@ int guest_chan_poll(struct guest_chan *c, struct pollfd fds[3]);
 void guest_chan_ready(struct guest_chan *c, int fd, short revents);
 /* Free what the thread holds of it. */
 void guest_chan_finish(struct guest_chan *c);
+
+/* ---- guest_agent.c (on the thread) ---- */
+/* From here on the guest may open streams to an agent on this session. */
+void guest_agent_offer(struct guest_session *s);
+void guest_agent_finish(struct guest_session *s);
 
 /* ---- guest_quote.c ---- */
 int guest_quote_command(const struct guest_exec_opts *o, char **ret,

@@ -95,7 +95,8 @@ void guest_session_taint(struct guest_session *s, const char *why)
 	s->tainted = true;
 }
 
-/* Whatever the peer wants of us: no. libssh sends the refusal. */
+/* Whatever the peer wants of us: no (but guest_agent.c, which comes before).
+ * libssh sends the refusal. */
 static int refuse(ssh_session ssh, ssh_message message, void *session)
 {
 	(void)ssh;
@@ -164,6 +165,7 @@ void guest_session_free(struct guest_session *s)
 	ssh_free(s->ssh); /* closes an fd that it still has */
 	if (s->tcp_fd >= 0)
 		close(s->tcp_fd);
+	guest_agent_finish(s);
 	free(s->counter);
 	free(s);
 }
@@ -190,6 +192,8 @@ static void start_ssh(struct guest_session *s)
 	s->tcp_fd = -1;
 	ssh_set_counters(s->ssh, s->counter, NULL);
 	ssh_set_message_callback(s->ssh, refuse, s);
+	if (s->role == GUEST_LENT)
+		guest_agent_offer(s);
 	s->link = GUEST_LINK_KEX;
 }
 

@@ -18,6 +18,9 @@ struct guest_ssh_channel {
 	struct ssh_channel_callbacks_struct callbacks;
 };
 
+/* A channel of libssh's for c, whose session is set; false: there is none. */
+bool guest_chan_attach(struct guest_chan *c);
+
 /* libssh's data callback, with the guest_chan. */
 int guest_pump_data(ssh_session ssh, ssh_channel channel, void *data,
 		    uint32_t len, int is_stderr, void *chan);

@@ -78,19 +78,23 @@ static void take_requests(struct guest *g, bool *ret_quit)
 static void take_flags(struct guest_chan *c)
 {
 	char signal[sizeof(c->want_signal)];
-	bool close_it, stop_it;
+	bool close_it, stop_it, cut_it;
 
 	pthread_mutex_lock(&c->g->lock);
 	memcpy(signal, c->want_signal, sizeof(signal));
 	c->want_signal[0] = '\0';
 	close_it = c->want_close;
 	stop_it = c->want_stop;
-	c->want_close = c->want_stop = false;
+	cut_it = c->want_cut;
+	c->want_close = c->want_stop = c->want_cut = false;
 	pthread_mutex_unlock(&c->g->lock);
 	if (signal[0])
 		guest_chan_signal(c, signal);
 	if (stop_it)
 		guest_chan_stop(c);
+	if (cut_it && c->session)
+		guest_session_fail(c->session, ERR_UNAVAILABLE,
+				   "%s: the connection was cut", c->g->name);
 	if (close_it)
 		guest_chan_close(c);
 }

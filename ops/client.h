@@ -44,8 +44,14 @@ struct client_progress {
 struct client_io {
 	void *ctx;
 	void (*progress)(void *ctx, const struct client_progress *p);
-	/* A person must agree: true only if one did. NULL: nobody to ask. */
-	bool (*confirm)(void *ctx, const json_t *question);
+	/*
+	 * Put the question to a person: its `terminal` and `prompt` on a
+	 * terminal, or its `dialog` and `schema` as a form. What came back, as
+	 * it came: {"terminal": LINE or null} or {"dialog": {action,
+	 * content}}; the service decides whether that is a yes. NULL, also for
+	 * the callback: there is nobody to ask.
+	 */
+	json_t *(*confirm)(void *ctx, const json_t *question);
 	int in_fd;		/* RPC_STDIN is fed from it; -1: none */
 	int out_fd, err_fd;	/* RPC_STDOUT/STDERR go there; -1: dropped */
 	struct buf *image;	/* RPC_IMAGE is collected here; NULL: dropped */

@@ -300,15 +300,14 @@ static int take_confirm(struct pump *p, const struct rpc_frame *f,
 	auto_json json_t *body = rpc_payload_json(f, e);
 	auto_json json_t *answer = NULL;
 	const json_t *question;
-	bool yes;
+	json_t *given = NULL;
 
 	if (!body)
 		return -1;
 	question = json_object_get(body, "question");
-	yes = p->io->confirm && question &&
-	      p->io->confirm(p->io->ctx, question);
-	answer = json_pack("{s:b, s:s}", "yes", (int)yes, "how",
-			   p->io->confirm ? "asked" : "nobody to ask");
+	if (p->io->confirm && question)
+		given = p->io->confirm(p->io->ctx, question);
+	answer = json_pack("{s:o}", "answer", given ? given : json_null());
 	return send_json(p, RPC_ANSWER, answer, e);
 }
 

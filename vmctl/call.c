@@ -87,6 +87,7 @@ void call_free(struct call *c)
 		close(c->cancel_fd);
 	pthread_cond_destroy(&c->changed);
 	free(c->payload);
+	json_decref(c->answer);
 	free(c->ended);
 	free(c);
 	conn_unref(conn);
@@ -174,11 +175,14 @@ int call_grant(struct call *c, enum rpc_stream s, uint32_t credit,
 	return 0;
 }
 
-void call_answered(struct call *c, bool yes)
+void call_answered(struct call *c, json_t *answer)
 {
-	if (c->answer != ANSWER_AWAITED)
+	if (c->asking != ASKING) {
+		json_decref(answer);
 		return;
-	c->answer = yes ? ANSWER_YES : ANSWER_NO;
+	}
+	c->asking = ASKING_ANSWERED;
+	c->answer = answer;
 	pthread_cond_broadcast(&c->changed);
 }
 
@@ -502,30 +506,33 @@ int call_read_fd(struct call *c, enum rpc_stream s)
 /* ---- a person
  * ------------------------------------------------------------------ */
 
-int call_confirm(struct call *c, const json_t *question, struct err *e)
+int call_confirm(struct call *c, const json_t *question, json_t **ret_answer,
+		 struct err *e)
 {
 	auto_json json_t *body = json_pack("{s:O}", "question", question);
 	int rc = -1;
 
 	pthread_mutex_lock(&c->conn->lock);
-	c->answer = ANSWER_AWAITED;
+	c->asking = ASKING;
 	pthread_mutex_unlock(&c->conn->lock);
 	conn_send_json(c->conn, RPC_CONFIRM, c->id, body);
 	pthread_mutex_lock(&c->conn->lock);
 	for (;;) {
-		if (c->answer == ANSWER_YES) {
+		if (c->asking == ASKING_ANSWERED) {
+			*ret_answer = TAKE_PTR(c->answer);
 			rc = 0;
 			break;
 		}
-		if (c->answer == ANSWER_NO || c->lost) {
-			err_set(e, ERR_DENIED, "not confirmed");
+		if (c->lost) {
+			err_set(e, ERR_DENIED,
+				"not confirmed: the client left");
 			break;
 		}
 		if (check_locked(c, e) != 0)
 			break;
 		wait_locked(c);
 	}
-	c->answer = ANSWER_NONE;
+	c->asking = ASKING_NOTHING;
 	pthread_mutex_unlock(&c->conn->lock);
 	return rc;
 }

@@ -64,8 +64,12 @@ ssize_t call_read(struct call *c, enum rpc_stream s, void *p, size_t max,
 		  struct err *e) __attribute__((warn_unused_result));
 /* An fd that is readable when call_read() would not block (for poll). */
 int call_read_fd(struct call *c, enum rpc_stream s);
-/* Ask the person behind the client; 0 only when one said yes. */
-int call_confirm(struct call *c, const json_t *question, struct err *e)
-	__attribute__((warn_unused_result));
+/*
+ * Have the client's front-end put a question to its person. *ret_answer is what
+ * came back, as it came: whether that is a yes is for grants/confirm to say.
+ * NULL: the client has nobody to ask.
+ */
+int call_confirm(struct call *c, const json_t *question, json_t **ret_answer,
+		 struct err *e) __attribute__((warn_unused_result));
 
 #endif

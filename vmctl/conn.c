@@ -285,6 +285,19 @@ static int take_call(struct conn *c, const struct rpc_frame *f, struct err *e)
 	return 0;
 }
 
+/* What a front-end got from its person, out of body: a value belongs to one
+ * thread. NULL: nobody to ask. */
+static int take_answer(json_t *body, json_t **ret, struct err *e)
+{
+	json_t *answer = json_object_get(body, "answer");
+
+	if (!answer)
+		return err_set(e, ERR_PROTOCOL, "an answer has none in it");
+	*ret = json_is_null(answer) ? NULL : json_incref(answer);
+	json_object_del(body, "answer");
+	return 0;
+}
+
 /* What concerns a call that runs. One that just ended may still be sent to:
  * that is dropped. */
 static int take_for_call(struct conn *c, const struct rpc_frame *f,
@@ -295,7 +308,7 @@ static int take_for_call(struct conn *c, const struct rpc_frame *f,
 	const uint8_t *bytes = NULL;
 	size_t len = 0;
 	uint32_t credit = 0;
-	bool yes = false;
+	json_t *answer = NULL;
 	struct call *call;
 	int rc = 0;
 
@@ -303,10 +316,11 @@ static int take_for_call(struct conn *c, const struct rpc_frame *f,
 		rc = rpc_payload_data(f, &stream, &bytes, &len, e);
 	else if (f->type == RPC_CREDIT)
 		rc = rpc_payload_credit(f, &stream, &credit, e);
-	else if (!(body = rpc_payload_json(f, e)) ||
-		 json_opt_bool(body, "yes", &yes, e) != 0)
+	else if (!(body = rpc_payload_json(f, e)))
 		rc = -1;
 	if (rc != 0)
+		return -1;
+	if (f->type == RPC_ANSWER && take_answer(body, &answer, e) != 0)
 		return -1;
 
 	pthread_mutex_lock(&c->lock);
@@ -316,10 +330,11 @@ static int take_for_call(struct conn *c, const struct rpc_frame *f,
 	else if (call && f->type == RPC_CREDIT)
 		rc = call_grant(call, stream, credit, e);
 	else if (call && f->type == RPC_ANSWER)
-		call_answered(call, yes);
+		call_answered(call, TAKE_PTR(answer));
 	else if (call)
 		call_cancel(call);
 	pthread_mutex_unlock(&c->lock);
+	json_decref(answer);
 	return rc;
 }
 

@@ -40,7 +40,7 @@ struct call_in {
 	int ready_fd; /* eventfd, -1 until somebody polls */
 };
 
-enum call_answer { ANSWER_NONE, ANSWER_AWAITED, ANSWER_YES, ANSWER_NO };
+enum call_asking { ASKING_NOTHING, ASKING, ASKING_ANSWERED };
 
 struct call {
 	struct conn *conn;
@@ -62,7 +62,8 @@ struct call {
 	int cancel_fd; /* eventfd, -1 until somebody polls */
 	struct call_in in[RPC_STREAM_COUNT];
 	size_t credit[RPC_STREAM_COUNT];
-	enum call_answer answer;
+	enum call_asking asking;
+	json_t *answer; /* once answered: as it came, or NULL */
 	unsigned progress_tokens;
 	int64_t progress_ms;
 	struct call *next; /* of conn->calls */
@@ -125,7 +126,8 @@ int call_feed(struct call *c, enum rpc_stream s, const void *p, size_t len,
 	      struct err *e) __attribute__((warn_unused_result));
 int call_grant(struct call *c, enum rpc_stream s, uint32_t credit,
 	       struct err *e) __attribute__((warn_unused_result));
-void call_answered(struct call *c, bool yes);
+/* Takes the answer, NULL: there is nobody to ask. */
+void call_answered(struct call *c, json_t *answer);
 /* Of one that failed: where another call ended it, that is the reason. Without
  * the lock. */
 void call_explain_end(struct call *c, struct err *e);

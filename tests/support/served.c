@@ -116,10 +116,15 @@ static int run(struct call *c, const json_t *args, json_t **ret, struct err *e)
 static int ask(struct call *c, const json_t *args, json_t **ret, struct err *e)
 {
 	auto_json json_t *question = json_pack("{s:s}", "text", "really?");
+	auto_json json_t *answer = NULL;
 
 	(void)args;
-	(void)ret;
-	return call_confirm(c, question, e);
+	if (call_confirm(c, question, &answer, e) != 0)
+		return -1;
+	if (!answer)
+		return err_set(e, ERR_DENIED, "nobody to ask");
+	*ret = json_incref(answer);
+	return 0;
 }
 
 static int image(struct call *c, const json_t *args, json_t **ret,

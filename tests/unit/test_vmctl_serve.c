@@ -151,14 +151,22 @@ static void test_image(void **state)
 		&e);
 }
 
-static bool say_yes(void *ctx, const json_t *question)
+static json_t *say_yes(void *ctx, const json_t *question)
 {
 	*(bool *)ctx =
 		strcmp(json_string_value(json_object_get(question, "text")),
 		       "really?") == 0;
-	return true;
+	return json_pack("{s:s}", "terminal", "yes");
 }
 
+static json_t *say_nothing(void *ctx, const json_t *question)
+{
+	(void)ctx;
+	(void)question;
+	return NULL;
+}
+
+/* The answer comes to the handler as the front-end gave it. */
 static void test_confirm(void **state)
 {
 	auto_client struct client *c = served_connect("cli", false, NULL);
@@ -172,9 +180,12 @@ static void test_confirm(void **state)
 	io.confirm = say_yes;
 	assert_ok(served_call(c, "vm_stop", "{\"vm\":\"a\"}", &io, &r, &e), &e);
 	assert_true(asked);
+	io.confirm = say_nothing;
+	assert_fails(served_call(c, "vm_stop", "{\"vm\":\"a\"}", &io, &r, &e),
+		     &e, ERR_DENIED, "nobody to ask");
 	io.confirm = NULL;
 	assert_fails(served_call(c, "vm_stop", "{\"vm\":\"a\"}", &io, &r, &e),
-		     &e, ERR_DENIED, "not confirmed");
+		     &e, ERR_DENIED, "nobody to ask");
 }
 
 /* ---- ends

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "base/version.h"
+#include "cli/person.h"
 #include "cli/meter.h"
 #include "cli/render.h"
 #include "ops/client.h"
@@ -90,6 +91,25 @@ struct asked {
 	struct buf *image; /* collected here; NULL: none wanted */
 };
 
+/* What the callbacks of a call know. */
+struct screen {
+	struct meter meter;
+	int cancel_fd;
+};
+
+static void show_progress(void *ctx, const struct client_progress *p)
+{
+	meter_show(&((struct screen *)ctx)->meter, p);
+}
+
+static json_t *ask_person(void *ctx, const json_t *question)
+{
+	struct screen *s = ctx;
+
+	meter_clear(&s->meter);
+	return person_ask(question, s->cancel_fd);
+}
+
 static int call(const struct invoke *v, const struct asked *a,
 		json_t **ret_result, struct err *e)
 {
@@ -99,16 +119,17 @@ static int call(const struct invoke *v, const struct asked *a,
 	struct client_io io = client_io_none(deadline_in_ms(DEADLINE_MAX_MS));
 	auto_client struct client *c = NULL;
 	autoclose int sent_fd = -1;
-	struct meter meter;
+	struct screen screen = {.cancel_fd = v->cancel_fd};
 	int rc;
 
 	if (open_sent(a->op, a->args, &sent_fd, e) != 0 ||
 	    connect_service(v, a->no_start, &c, e) != 0)
 		return -1;
 	io.in_fd = sent_fd;
-	meter_init(&meter, v->front->quiet || streams);
-	io.ctx = &meter;
-	io.progress = meter_show;
+	meter_init(&screen.meter, v->front->quiet || streams);
+	io.ctx = &screen;
+	io.progress = show_progress;
+	io.confirm = ask_person;
 	io.cancel_fd = v->cancel_fd;
 	io.image = a->image;
 	if (streams) {
@@ -117,7 +138,7 @@ static int call(const struct invoke *v, const struct asked *a,
 		io.err_fd = STDERR_FILENO;
 	}
 	rc = client_call(c, a->op, a->args, &io, ret_result, e);
-	meter_clear(&meter);
+	meter_clear(&screen.meter);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/invoke.h"
 #include "cli/local.h"
+#include "cli/lend.h"
 #include "ops/argv.h"
 #include "ops/completion.h"
 #include "ops/help.h"
@@ -206,6 +207,7 @@ static int cmd_op(struct invoke *v, struct home *home, struct argv_front *front,
 	}
 	if (home_init(home, front->home, &e) != 0)
 		return fail(&e);
+	lend_fill(op, args);
 	v->cancel_fd = interrupt_open(&e);
 	status = v->cancel_fd < 0 ? fail(&e) : run_op(v, op, args);
 	home_finish(home);

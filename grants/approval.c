@@ -223,6 +223,27 @@ int approval_ask(struct db *db, const struct approval_request *req,
 	return rc;
 }
 
+int approval_find(struct db *db, const struct approval_request *req,
+		  int64_t now_s, bool *ret_found, struct approval *ret,
+		  struct err *e)
+{
+	autofree char *text = print_request(req);
+	struct rows r = {0};
+	int rc = db_query(db, take_row, &r, e,
+			  "SELECT " COLUMNS " FROM approval WHERE client = ?1 "
+			  "AND vm = ?2 AND request = ?3 AND state <> 'used' "
+			  "AND expires_s > ?4",
+			  "sssi", req->client, req->vm, text, now_s);
+
+	if (rc == 0) {
+		*ret_found = r.count > 0;
+		if (*ret_found)
+			*ret = take_first(&r);
+	}
+	rows_finish(&r);
+	return rc;
+}
+
 /* -- answering ------------------------------------------------------------- */
 
 int approval_get(struct db *db, const char *id, int64_t now_s,

@@ -65,6 +65,10 @@ void approval_finish(struct approval *a);
 int approval_ask(struct db *db, const struct approval_request *req,
 		 int64_t now_s, struct approval *ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* The same without asking: is there one like it? Nothing is used up. */
+int approval_find(struct db *db, const struct approval_request *req,
+		  int64_t now_s, bool *ret_found, struct approval *ret,
+		  struct err *e) __attribute__((warn_unused_result));
 /* One that waits. */
 int approval_get(struct db *db, const char *id, int64_t now_s,
 		 struct approval *ret, struct err *e)

@@ -230,6 +230,26 @@ static int check_file(const struct home *h, struct grant *g, struct err *e)
 	return replace_path(g, real, e);
 }
 
+char *policy_spelling(const char *typed)
+{
+	struct grant g = {0};
+	autofree char *path = NULL;
+	char *text, *real;
+
+	if (grant_parse(typed, strlen(typed), &g, NULL) < 0)
+		return alloc_str(typed);
+	if (g.kind == GRANT_FILE)
+		path = without_tilde(g.name, NULL);
+	real = path ? path_real(path) : NULL;
+	if (real) {
+		free(g.name);
+		g.name = real;
+	}
+	text = grant_print(&g);
+	grant_finish(&g);
+	return text;
+}
+
 static int read_all(int fd, struct secret *s, size_t *ret_len, struct err *e)
 {
 	char *p = secret_bytes(s);

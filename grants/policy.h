@@ -51,6 +51,13 @@ int policy_check(const struct policy_ask *a, struct grantset *set,
 		 const struct terms *t, struct err *e)
 	__attribute__((warn_unused_result));
 
+/*
+ * What was typed, in the one spelling that a grant of it has, to take it back:
+ * a file by its real path, whether it is there (any more) or not. What is no
+ * grant, such as an id, stays as it is. free()
+ */
+char *policy_spelling(const char *typed) __attribute__((returns_nonnull));
+
 /* The content of a file by its real path, as policy_check() made it. */
 int policy_read_file(const struct home *h, const char *path,
 		     struct secret **ret, struct err *e)

@@ -53,7 +53,7 @@ bool argv_option_applies(enum argv_option_id id, const struct op *op)
 
 bool argv_offers(const struct op_param *p)
 {
-	return !(p->flags & OP_MCP_ONLY);
+	return !(p->flags & (OP_MCP_ONLY | OP_FILLED));
 }
 
 /* ---- the front-end's own options
@@ -390,8 +390,8 @@ static int take_word(struct words *w, int argc, char *const argv[],
 
 		if (add_value(w->args, p, argv[0], e) != 0)
 			return err_wrap(e, "%s", p->name);
-		/* points go on for as many words as there are */
-		if (p->type != OP_POINTS)
+		/* these go on for as many words as there are */
+		if (p->type != OP_POINTS && p->type != OP_STRINGS)
 			w->next = positional_from(p + 1);
 		return 1;
 	}

@@ -3,7 +3,8 @@
  *
  * Shapes:  positionals fill OP_POSITIONAL parameters in table order, --name
  *          VALUE and --name=VALUE the others (_ is written -), --name and
- *          --no-name booleans. OP_STRINGS, OP_ENV and OP_POINTS may be given
+ *          --no-name booleans. A positional OP_STRINGS or OP_POINTS takes
+ *          all further words that are no options. OP_STRINGS, OP_ENV and OP_POINTS may be given
  *          several times. Words after all positionals go to OP_REST, from the
  *          first one on verbatim; `--` ends options. What the front-end itself
  *          understands (argv_options) may stand anywhere before that.

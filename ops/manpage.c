@@ -274,7 +274,8 @@ static void add_md_params(struct buf *out, const struct op *op)
 		else
 			add_cell(out, name, value);
 		help_add(out, " | %s | %s%s.",
-			 p->flags & OP_CLI_ONLY || !(op->flags & OP_AGENT)
+			 p->flags & (OP_CLI_ONLY | OP_FILLED) ||
+				 !(op->flags & OP_AGENT)
 				 ? "–"
 				 : "yes",
 			 p->help, range);

@@ -76,6 +76,8 @@ enum op_param_flags {
 	/* A file on the asker's side: the client opens it and sends its bytes
 	 * on RPC_STDIN; the service opens no path that a client names. */
 	OP_SENT = 1 << 5,
+	/* The front-end fills it in; nobody types it, no schema has it. */
+	OP_FILLED = 1 << 6,
 };
 
 struct op_param {

@@ -166,7 +166,7 @@ json_t *schema_input(const struct op *op)
 	json_t *required = json_array();
 
 	for (const struct op_param *p = op->params; p->name; p++) {
-		if (p->flags & OP_CLI_ONLY)
+		if (p->flags & (OP_CLI_ONLY | OP_FILLED))
 			continue;
 		json_object_set_new(properties, p->name, param_schema(p));
 		if (p->flags & OP_REQUIRED)

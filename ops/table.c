@@ -6,6 +6,7 @@ static const struct op *const groups[] = {
 	table_machines,
 	table_work,
 	table_desktop,
+	table_grants,
 	table_host,
 };
 

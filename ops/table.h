@@ -15,6 +15,7 @@
 extern const struct op table_machines[];
 extern const struct op table_work[];
 extern const struct op table_desktop[];
+extern const struct op table_grants[];
 extern const struct op table_host[];
 
 #define TABLE_END            \

@@ -57,6 +57,21 @@ static const struct op_param new_params[] = {
 	 .max = 16LL << 40,
 	 .unit = "bytes",
 	 .help = "Disk size, instead of the shape's, such as 40G"},
+	{.name = "grant",
+	 .type = OP_STRINGS,
+	 .flags = OP_CLI_ONLY,
+	 .max = LIMIT_GRANTS_ASKED_COUNT,
+	 .help = "What it may use from the start, as boxery grant takes it; "
+		 "may be given several times"},
+	{.name = "values",
+	 .type = OP_ENV,
+	 .flags = OP_CLI_ONLY | OP_FILLED,
+	 .help = "Values of the variables, from the person's environment"},
+	{.name = "agent_socket",
+	 .type = OP_PATH,
+	 .flags = OP_CLI_ONLY | OP_FILLED,
+	 .max = LIMIT_PATH_LEN,
+	 .help = "The ssh agent of the person's session"},
 	TABLE_END};
 
 static const struct op_param stop_params[] = {

@@ -93,13 +93,26 @@ static void put_time(char *text, size_t size)
 	snprintf(text, size, "%s.%03ldZ", day, now.tv_nsec / 1000000);
 }
 
+static void write_line(struct audit *a, const json_t *line)
+{
+	autofree char *text = json_print(line);
+	autofree char *record = alloc_printf("%s\n", text);
+	size_t len = strlen(record);
+
+	pthread_mutex_lock(&a->lock);
+	if (a->len > LIMIT_AUDIT_LEN)
+		rotate(a);
+	if (write(a->fd, record, len) == (ssize_t)len)
+		a->len += (int64_t)len;
+	else
+		log_error("a line of %s was not written", a->path);
+	pthread_mutex_unlock(&a->lock);
+}
+
 void audit_add(struct audit *a, const struct audit_entry *entry)
 {
 	auto_json json_t *line = NULL;
-	autofree char *text = NULL;
-	autofree char *record = NULL;
 	char when[64];
-	size_t len;
 
 	put_time(when, sizeof(when));
 	line = json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:I}", "t", when,
@@ -111,16 +124,19 @@ void audit_add(struct audit *a, const struct audit_entry *entry)
 			 "ms", (json_int_t)entry->took_ms);
 	if (*entry->job)
 		json_object_set_new(line, "job", json_string(entry->job));
-	text = json_print(line);
-	record = alloc_printf("%s\n", text);
-	len = strlen(record);
+	write_line(a, line);
+}
 
-	pthread_mutex_lock(&a->lock);
-	if (a->len > LIMIT_AUDIT_LEN)
-		rotate(a);
-	if (write(a->fd, record, len) == (ssize_t)len)
-		a->len += (int64_t)len;
-	else
-		log_error("a line of %s was not written", a->path);
-	pthread_mutex_unlock(&a->lock);
+void audit_event(struct audit *a, json_t *line)
+{
+	auto_json json_t *timed = NULL;
+	char when[64];
+
+	if (a) {
+		put_time(when, sizeof(when));
+		timed = json_pack("{s:s}", "t", when);
+		json_object_update(timed, line);
+		write_line(a, timed);
+	}
+	json_decref(line);
 }

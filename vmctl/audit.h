@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,5 +33,8 @@ int audit_open(const char *path, struct audit **ret, struct err *e)
 	__attribute__((warn_unused_result));
 void audit_free(struct audit *a);
 void audit_add(struct audit *a, const struct audit_entry *entry);
+/* A line of another shape (grants/event.h), which gets its time here; taken.
+ * a may be NULL. */
+void audit_event(struct audit *a, json_t *line);
 
 #endif

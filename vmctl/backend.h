@@ -90,6 +90,8 @@ struct backend_ops {
 	/* Makes one that is off ready to run, all but its first instruction;
 	 * one that runs or is paused stays as it is. */
 	int (*boot)(struct backend *b, const char *name, struct err *e);
+	/* One that runs waits until it is resumed; another stays as it is. */
+	int (*pause)(struct backend *b, const char *name, struct err *e);
 	/* One that waits runs on; a running one is fine. */
 	int (*resume)(struct backend *b, const char *name, struct err *e);
 	/* force: power off at once; else ACPI and the deadline, then force.

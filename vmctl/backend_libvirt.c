@@ -305,6 +305,20 @@ static int bl_boot(struct backend *b, const char *name, struct err *e)
 	return 0;
 }
 
+static int bl_pause(struct backend *b, const char *name, struct err *e)
+{
+	struct backend_libvirt *l = bl_of(b);
+	auto_conn c = bl_connect(l, e);
+	auto_domain d = c ? bl_find(l, c, name, e) : NULL;
+	enum machine_state state = MACHINE_OFF;
+
+	if (!d || get_state(d, &state, e))
+		return -1;
+	if (state == MACHINE_RUNNING && virDomainSuspend(d) < 0)
+		return bl_fail(e, "pausing", name);
+	return 0;
+}
+
 static int bl_resume(struct backend *b, const char *name, struct err *e)
 {
 	struct backend_libvirt *l = bl_of(b);
@@ -466,6 +480,7 @@ static const struct backend_ops libvirt_ops = {
 	.accelerated = bl_accelerated,
 	.define = bl_define,
 	.boot = bl_boot,
+	.pause = bl_pause,
 	.resume = bl_resume,
 	.stop = bl_stop,
 	.cut = bl_cut,

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "vmctl/apply.h"
 #include "vmctl/backend.h"
 #include "vmctl/conffile.h"
 #include "vmctl/datadir.h"
@@ -26,6 +27,8 @@
 
 /* qemu-img and mtools on a busy host */
 #define FILES_MS 120000
+/* an emulated guest's shell, and a connection of its own for an agent */
+#define GRANTS_MS 60000
 /* a new overlay takes little, but a guest that boots writes at once */
 #define NEW_NEED_LEN ((uint64_t)1 << 30)
 
@@ -219,6 +222,20 @@ static int explain_stop(struct service *s, const char *name, struct err *e)
 	return -1;
 }
 
+/* What it may use, and a token that no earlier boot knows. A guest that does
+ * not take it is ready all the same: boxery grants says what it lacks. */
+static void bring_grants(struct call *c, struct machine *m)
+{
+	struct service *s = call_service(c);
+	struct guest *g;
+	struct err e = {0};
+
+	call_progress(c, 0, 0, "bringing what it was granted");
+	if (machine_guest_booting(m, &g, &e) ||
+	    apply_ready(s->apply, m, g, deadline_in_ms(GRANTS_MS), &e))
+		log_warn("%s: grants: %s", machine_name(m), err_msg(&e));
+}
+
 typedef int wait_fn(struct call *c, struct machine *m,
 		    const struct vm_record *v, struct deadline d,
 		    struct err *e);
@@ -230,7 +247,10 @@ static int wait_ready(struct call *c, struct machine *m,
 
 	if (wait(c, m, v, deadline_in_ms(LIMIT_BOOT_MS), e))
 		return explain_stop(s, v->name, e);
-	return isolation_enforce(s, v->name, e);
+	if (isolation_enforce(s, v->name, e))
+		return -1;
+	bring_grants(c, m);
+	return 0;
 }
 
 static void show_mode(struct call *c, const char *what)
@@ -290,15 +310,17 @@ static int check_new(struct service *s, const struct image *image,
 	return 0;
 }
 
-int life_create(struct call *c, struct machine *m, const struct image *image,
-		struct vm_record *v, struct err *e)
+int life_create(struct call *c, struct machine *m, const struct life_new *n,
+		struct err *e)
 {
 	struct service *s = call_service(c);
+	struct vm_record *v = n->v;
 	struct err undo = {0};
 
-	if (check_new(s, image, v, e) || add_record(c, image, v, e))
+	if (check_new(s, n->image, v, e) || add_record(c, n->image, v, e))
 		return -1;
-	if (make(c, m, image, v, e) == 0)
+	if ((!n->recorded || n->recorded(n->ctx, e) == 0) &&
+	    make(c, m, n->image, v, e) == 0)
 		return 0;
 	call_progress(c, 0, 0, "undoing: %s", err_msg(e));
 	if (life_remove(s, m, &undo) == 0)
@@ -429,7 +451,9 @@ int life_remove(struct service *s, struct machine *m, struct err *e)
 
 	if (registry_get(s->registry, name, &v, NULL) == 0)
 		vm_record_finish(&v);
-	if (registry_set_phase(s->registry, name, VM_REMOVING, e))
+	/* first of all: whatever comes after, it may use nothing any more */
+	if (registry_set_phase(s->registry, name, VM_REMOVING, e) ||
+	    apply_forget(s->apply, name, e))
 		return -1;
 	machine_drop(m);
 	if (b->ops->stop(b, name, true, deadline_in_ms(0), -1, e) ||
@@ -437,6 +461,8 @@ int life_remove(struct service *s, struct machine *m, struct err *e)
 	    datadir_remove_vm(&s->home, name, e) ||
 	    hostkey_remove(&s->home, name, e) ||
 	    runs_forget(&s->home, name, e) ||
+	    /* what somebody granted meanwhile */
+	    apply_forget(s->apply, name, e) ||
 	    registry_remove(s->registry, name, e))
 		return -1;
 	machine_forget(m);

@@ -3,7 +3,7 @@
  * between
  *
  * Making: row, keys, seed, disk, definition, boot, ready. Taking apart: row
- * marked, power, definition, files, keys, row. Each step may be done again, so
+ * marked, grants and token, power, definition, files, keys, row. Each step may be done again, so
  * one function takes apart what is half made, half removed or whole.
  *
  * Shapes:  the machine is locked by the caller (machine_lock).
@@ -20,10 +20,16 @@
 #include "vmctl/machines.h"
 #include "vmctl/registry.h"
 
-/* v: name, owner, shape and sizes are set; the rest is filled in. */
-int life_create(struct call *c, struct machine *m, const struct image *image,
-		struct vm_record *v, struct err *e)
-	__attribute__((warn_unused_result));
+struct life_new {
+	const struct image *image;
+	struct vm_record *v; /* name, owner, shape and sizes are set */
+	/* once there is a record, before anything else; or NULL */
+	int (*recorded)(void *ctx, struct err *e);
+	void *ctx;
+};
+/* What n->v lacks is filled in. */
+int life_create(struct call *c, struct machine *m, const struct life_new *n,
+		struct err *e) __attribute__((warn_unused_result));
 /* Boots a machine that is off; goes on with one that is paused; then ready. */
 int life_start(struct call *c, struct machine *m, struct vm_record *v,
 	       struct err *e) __attribute__((warn_unused_result));

@@ -125,21 +125,29 @@ static struct machine *find_or_add(struct machines *m, const char *name)
 	return at;
 }
 
-static void note_use(struct machines *m, const struct call *c,
-		     struct machine *at)
+static void note_use(struct machines *m, const void *who, struct machine *at)
 {
 	struct use *use = m->uses;
 
-	while (use && (use->call != c || use->machine != at))
+	while (use && (use->who != who || use->machine != at))
 		use = use->next;
 	if (use)
 		return;
 	if (!m->uses)
 		pthread_cond_signal(&m->changed);
 	use = ALLOC_NEW(struct use);
-	*use = (struct use){c, at, m->uses};
+	*use = (struct use){who, at, m->uses};
 	m->uses = use;
 	at->users++;
+}
+
+static void lend(struct machines *m, const void *who, const char *name,
+		 struct machine **ret)
+{
+	pthread_mutex_lock(&m->lock);
+	*ret = find_or_add(m, name);
+	note_use(m, who, *ret);
+	pthread_mutex_unlock(&m->lock);
 }
 
 int machines_claim(struct machines *m, const struct call *c, const char *name,
@@ -150,10 +158,7 @@ int machines_claim(struct machines *m, const struct call *c, const char *name,
 			       "VM %s is not one of those this client was "
 			       "started for",
 			       name);
-	pthread_mutex_lock(&m->lock);
-	*ret = find_or_add(m, name);
-	note_use(m, c, *ret);
-	pthread_mutex_unlock(&m->lock);
+	lend(m, c, name, ret);
 	return 0;
 }
 
@@ -166,6 +171,18 @@ int machines_get(struct machines *m, const struct call *c, const char *name,
 		return -1;
 	vm_record_finish(&v);
 	return machines_claim(m, c, name, ret, e);
+}
+
+int machines_borrow(struct machines *m, const void *who, const char *name,
+		    struct machine **ret, struct err *e)
+{
+	struct vm_record v;
+
+	if (registry_get(m->service->registry, name, &v, e))
+		return -1;
+	vm_record_finish(&v);
+	lend(m, who, name, ret);
+	return 0;
 }
 
 static bool is_empty(struct machine *m)
@@ -203,18 +220,18 @@ static void take_unused(struct machine *m, struct machine **unused)
 	*unused = rest;
 }
 
-void machines_release(struct machines *m, const struct call *c)
+void machines_return(struct machines *m, const void *who)
 {
 	struct machine *unused = NULL, *next;
 	struct use **at = &m->uses;
 
-	if (!c)
+	if (!who)
 		return;
 	pthread_mutex_lock(&m->lock);
 	while (*at) {
 		struct use *use = *at;
 
-		if (use->call != c) {
+		if (use->who != who) {
 			at = &use->next;
 			continue;
 		}
@@ -229,6 +246,11 @@ void machines_release(struct machines *m, const struct call *c)
 		next = unused->next;
 		free_machine(unused);
 	}
+}
+
+void machines_release(struct machines *m, const struct call *c)
+{
+	machines_return(m, c);
 }
 
 const char *machine_name(const struct machine *m)
@@ -466,7 +488,7 @@ void machines_explain(struct machines *m, const struct call *c, struct err *e)
 		return;
 	pthread_mutex_lock(&m->lock);
 	for (const struct use *u = m->uses; u; u = u->next) {
-		if (u->call == c && count < ARRAY_COUNT(used))
+		if (u->who == c && count < ARRAY_COUNT(used))
 			used[count++] = u->machine;
 	}
 	pthread_mutex_unlock(&m->lock);

@@ -38,10 +38,16 @@ int machines_get(struct machines *m, const struct call *c, const char *name,
 int machines_claim(struct machines *m, const struct call *c, const char *name,
 		   struct machine **ret, struct err *e)
 	__attribute__((warn_unused_result));
+/* The same for what the service does by itself: who, any address of its own,
+ * borrows until machines_return(). */
+int machines_borrow(struct machines *m, const void *who, const char *name,
+		    struct machine **ret, struct err *e)
+	__attribute__((warn_unused_result));
+void machines_return(struct machines *m, const void *who);
 /*
  * c's handler has returned: what it borrowed may go. Guests of removed VMs
  * live until no call uses them, so whoever runs handlers calls this after
- * each. A NULL call of machines_get() (the service itself) borrows for ever.
+ * each.
  */
 void machines_release(struct machines *m, const struct call *c);
 /*

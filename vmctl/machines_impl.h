@@ -38,9 +38,9 @@ struct machine {
 	int64_t desktop_rest_at_ms; /* 0: it rests, or is not there */
 };
 
-/* A call that borrowed a machine. */
+/* Who borrowed a machine: a call, or a part of the service. */
 struct use {
-	const struct call *call;
+	const void *who;
 	struct machine *machine;
 	struct use *next;
 };

@@ -13,6 +13,7 @@
 #include "vmctl/image.h"
 #include "vmctl/lifecycle.h"
 #include "vmctl/machines.h"
+#include "vmctl/ops_grant.h"
 #include "vmctl/registry.h"
 #include "vmctl/service.h"
 #include "vmctl/shape.h"
@@ -290,12 +291,46 @@ static int check_free(struct service *s, const char *name, struct err *e)
 	return -1;
 }
 
+struct making {
+	struct granting granting;
+	const json_t *args;
+};
+
+static int store_grants(void *ctx, struct err *e)
+{
+	struct making *n = ctx;
+
+	return grant_new_store(&n->granting, n->args, e);
+}
+
+static int make(struct call *c, struct machine *m, struct making *n,
+		struct vm_record *v, struct err *e)
+{
+	struct service *s = call_service(c);
+	struct image image = {.path = NULL};
+	const struct life_new life = {&image, v, store_grants, n};
+	int rc;
+
+	/* told before gigabytes are received; registry_add() makes it sure */
+	if (check_free(s, v->name, e) || take_sizes(s, n->args, v, e) ||
+	    take_network(n->args, v, e) ||
+	    grant_new_ask(c, v->name, n->args, &n->granting, e))
+		return -1;
+	rc = choose_image(c, n->args, v, &image, e);
+	if (rc == 0)
+		rc = life_create(c, m, &life, e);
+	if (rc)
+		life_drop_import(s, image.id);
+	image_finish(&image);
+	return rc;
+}
+
 int op_vm_new(struct call *c, const json_t *args, json_t **ret_result,
 	      struct err *e)
 {
 	struct service *s = call_service(c);
 	struct vm_record v = {.phase = VM_CREATING};
-	struct image image = {.path = NULL};
+	struct making n = {.args = args};
 	struct machine *m;
 	const char *name;
 	int rc;
@@ -306,22 +341,11 @@ int op_vm_new(struct call *c, const json_t *args, json_t **ret_result,
 		return -1;
 	snprintf(v.name, sizeof(v.name), "%s", name);
 	set_owner(c, &v);
-	/* told before gigabytes are received; registry_add() makes it sure */
-	rc = check_free(s, name, e);
-	if (rc == 0)
-		rc = take_sizes(s, args, &v, e);
-	if (rc == 0)
-		rc = take_network(args, &v, e);
-	if (rc == 0)
-		rc = choose_image(c, args, &v, &image, e);
-	if (rc == 0)
-		rc = life_create(c, m, &image, &v, e);
+	rc = make(c, m, &n, &v, e);
 	if (rc == 0)
 		rc = get_info(s, name, ret_result, e);
-	if (rc)
-		life_drop_import(s, image.id);
 	machine_unlock(m);
-	image_finish(&image);
+	granting_finish(&n.granting);
 	vm_record_finish(&v);
 	return rc;
 }

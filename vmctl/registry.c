@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "grants/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +29,12 @@ const char *const registry_migrations[] = {
 	"ALTER TABLE vm ADD COLUMN network TEXT NOT NULL DEFAULT 'nat';"
 	"ALTER TABLE vm ADD COLUMN filtered INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE vm ADD COLUMN stopped TEXT NOT NULL DEFAULT ''",
+	tables_grants_1,
+	/* whose ssh agent a granted ssh-agent is (agentfwd.h) */
+	"CREATE TABLE vm_agent ("
+	" vm TEXT PRIMARY KEY NOT NULL,"
+	" socket TEXT NOT NULL"
+	") STRICT",
 	NULL,
 };
 

@@ -5,6 +5,9 @@
 #include "base/db.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "grants/store.h"
+#include "grants/token.h"
+#include "vmctl/apply.h"
 #include "vmctl/backend.h"
 #include "vmctl/image.h"
 #include "vmctl/job.h"
@@ -46,6 +49,12 @@ int service_open(struct service *s, struct err *e)
 		return -1;
 	s->backend = backend_libvirt_new(&s->home);
 	s->machines = machines_new(s);
+	/* before anybody is answered: what the proxy reads is what we hold */
+	s->grants = store_new(s->db, &s->home);
+	s->apply = apply_new(s);
+	if (store_reconcile(s->grants, e) != 0 ||
+	    token_reconcile(s->db, &s->home, e) != 0)
+		return -1;
 	if (machines_watch(s->machines, e) != 0)
 		return -1;
 	image_sweep(&s->home);
@@ -60,12 +69,16 @@ int service_open(struct service *s, struct err *e)
 int service_watch(struct service *s, struct audit *audit, struct err *e)
 {
 	s->audit = audit;
+	if (apply_start(s->apply, e) != 0)
+		return -1;
 	return netwatch_new(s, &s->netwatch, e);
 }
 
 void service_close(struct service *s)
 {
 	netwatch_free(s->netwatch);
+	apply_free(s->apply);
+	store_free(s->grants);
 	machines_free(s->machines);
 	if (s->backend)
 		s->backend->ops->free(s->backend);

@@ -18,6 +18,8 @@ struct jobs;	 /* vmctl/job.h */
 struct db;
 struct serve;	 /* vmctl/serve.h */
 struct audit;	 /* vmctl/audit.h */
+struct store;	 /* grants/store.h */
+struct apply;	 /* vmctl/apply.h: grants in the guests */
 struct netwatch; /* vmctl/netwatch.h */
 
 struct service {
@@ -29,6 +31,8 @@ struct service {
 	struct jobs *jobs;
 	struct serve *serve;
 	struct audit *audit; /* NULL: none is kept */
+	struct store *grants;
+	struct apply *apply;
 	struct netwatch *netwatch;
 	char *guest_dir; /* guest/: recipe and layers; NULL: not installed */
 };

@@ -18,7 +18,7 @@ static void check_param(const struct op *op, const struct op_param *p,
 	const json_t *s = property(schema, p->name);
 	const char *text;
 
-	if (p->flags & OP_CLI_ONLY) {
+	if (p->flags & (OP_CLI_ONLY | OP_FILLED)) {
 		assert_null(s);
 		return;
 	}

@@ -5,6 +5,10 @@
 #include "base/alloc.h"
 #include "base/db.h"
 #include "base/path.h"
+#include "base/secret.h"
+#include "grants/store.h"
+#include "grants/token.h"
+#include "vmctl/apply.h"
 #include "vmctl/backend.h"
 #include "vmctl/conn.h"
 #include "vmctl/lifecycle.h"
@@ -226,7 +230,14 @@ static int undefine(struct backend *b, const char *name, const char *mac,
 	return 0;
 }
 
-static void test_removed_leaves_no_output(void **state)
+static void count_held(const struct store_grant *g, void *ctx)
+{
+	(void)g;
+	++*(int *)ctx;
+}
+
+/* E25: nor what it was granted, nor its token */
+static void test_removed_leaves_nothing(void **state)
 {
 	static const struct backend_ops ops = {.stop = stop,
 					       .undefine = undefine};
@@ -235,8 +246,14 @@ static void test_removed_leaves_no_output(void **state)
 	struct conn conn = {.refs = 1};
 	struct call call = {.conn = &conn};
 	struct machine *m;
+	struct grant grant = {0};
+	const struct grantset set = {&grant, 1};
+	struct secret *token = NULL;
 	struct err e = {0};
+	char *tokens = NULL;
 	struct run r;
+	size_t len;
+	int held = 0;
 
 	(void)state;
 	assert_ok(home_init(&s.home, unit_dir(), &e), &e);
@@ -244,6 +261,18 @@ static void test_removed_leaves_no_output(void **state)
 	assert_ok(db_open(s.home.db, registry_migrations, &s.db, &e), &e);
 	assert_ok(registry_new(s.db, &s.registry, &e), &e);
 	s.machines = machines_new(&s);
+	s.grants = store_new(s.db, &s.home);
+	s.apply = apply_new(&s);
+	assert_ok(grant_parse("llm:openai", 10, &grant, &e), &e);
+	assert_ok(store_add(s.grants,
+			    &(struct store_add){.vm = "demo",
+						.set = &set,
+						.by = "1:cli",
+						.how = "terminal",
+						.now_s = 1},
+			    &e),
+		  &e);
+	assert_ok(token_mint(s.db, &s.home, "demo", 1, &token, &e), &e);
 	assert_ok(runs_create(&s.home, "demo", &r, &e), &e);
 	runs_add(&r, "secret", 6);
 	runs_close(&r);
@@ -253,7 +282,19 @@ static void test_removed_leaves_no_output(void **state)
 	machines_release(s.machines, &call);
 	assert_fails(runs_open(&s.home, "demo", r.id, &e), &e, ERR_NOT_FOUND,
 		     r.id);
+	assert_ok(store_list(s.grants, NULL, 1, count_held, &held, &e), &e);
+	assert_int_equal(held, 0);
+	assert_int_equal(access(unit_path("config/edge/demo.json"), F_OK), -1);
+	assert_ok(path_read_file(unit_path("config/tokens.json"), 4096, &tokens,
+				 &len, &e),
+		  &e);
+	assert_null(strstr(tokens, "demo"));
 
+	free(tokens);
+	secret_free(token);
+	grant_finish(&grant);
+	apply_free(s.apply);
+	store_free(s.grants);
 	machines_free(s.machines);
 	registry_free(s.registry);
 	db_close(s.db);
@@ -335,7 +376,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_desktop_rests),
 	cmocka_unit_test(test_desktop_turns),
 	cmocka_unit_test(test_taken),
-	cmocka_unit_test(test_removed_leaves_no_output),
+	cmocka_unit_test(test_removed_leaves_nothing),
 	cmocka_unit_test(test_explained),
 };
 

@@ -41,6 +41,16 @@ for era in legacy modern auto; do
 	inspect "$era" --method tools/call --tool-name vm_wait \
 		--tool-arg seconds=0 > "$home/call.json"
 	grep -q '"content"' "$home/call.json"
+	inspect "$era" --method resources/list > "$home/resources.json"
+	grep -q '"ui://boxery/view"' "$home/resources.json"
+	inspect "$era" --method resources/templates/list |
+		grep -q 'vm/{vm}/console'
+	inspect "$era" --method resources/read --uri ui://boxery/view |
+		grep -q "default-src 'none'"
+	inspect "$era" --method prompts/get --prompt-name look-into \
+		--prompt-args vm=demo | grep -q 'Find out what is wrong'
+	inspect "$era" --method tools/call --tool-name vm_view --app-info |
+		grep -q 'ui://boxery/view'
 	ok "inspector $era"
 done
 for sdk in sdk_v1 sdk_v2; do

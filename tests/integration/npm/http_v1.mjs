@@ -6,6 +6,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from
 	"@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { library } from "./library.mjs";
 
 const [url, file] = process.argv.slice(2);
 const token = readFileSync(file, "utf8");
@@ -26,6 +27,7 @@ assert.ok(transport.sessionId);
 const { tools } = await client.listTools();
 assert.ok(tools.find((t) => t.name === "vm_click"));
 
+await library(client, false);
 const call = (name, args, options) =>
 	client.callTool({ name, arguments: args }, CallToolResultSchema, options);
 let r = await call("vm_wait", { seconds: 0.2 });

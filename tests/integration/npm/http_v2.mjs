@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { Client, StreamableHTTPClientTransport } from
 	"@modelcontextprotocol/client";
+import { library } from "./library.mjs";
 
 const [url, file] = process.argv.slice(2);
 const token = readFileSync(file, "utf8");
@@ -19,6 +20,7 @@ async function converse(mode, era) {
 	const { tools } = await client.listTools();
 	assert.ok(tools.find((t) => t.name === "vm_screenshot"));
 
+	await library(client, era === "modern");
 	const call = (name, args, options) =>
 		client.callTool({ name, arguments: args }, options);
 	let r = await call("vm_wait", { seconds: 0.2 });

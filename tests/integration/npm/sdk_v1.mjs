@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
+import { library } from "./library.mjs";
 
 const [command, home] = process.argv.slice(2);
 const transport = new StdioClientTransport({
@@ -29,6 +30,7 @@ assert.ok(r.isError);
 assert.match(r.content[0].text, /x: must be at least 0/);
 await assert.rejects(call("nothing", {}), /unknown tool/);
 
+await library(client, false);
 // parallel calls, a ping beside them, and one that is cancelled
 const abort = new AbortController();
 const cancelled = call("vm_wait", { seconds: 40 }, { signal: abort.signal });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { library } from "./library.mjs";
 
 const [command, home] = process.argv.slice(2);
 
@@ -20,6 +21,7 @@ async function converse(mode, era) {
 	const { tools } = await client.listTools();
 	assert.ok(tools.find((t) => t.name === "vm_screenshot"));
 
+	await library(client, era === "modern");
 	const call = (name, args, options) =>
 		client.callTool({ name, arguments: args }, options);
 	let r = await call("vm_wait", { seconds: 0.2 });

@@ -209,6 +209,14 @@ static void withdraw(const struct request *r, const struct elicit_ask *a)
 		jsonrpc_notification("notifications/cancelled", params));
 }
 
+/* Is there nothing to wait for, before anything was sent? */
+static bool is_over(const struct elicit_ask *a)
+{
+	struct pollfd p = {.fd = a->cancel_fd, .events = POLLIN};
+
+	return deadline_passed(a->until) || poll(&p, 1, 0) > 0;
+}
+
 static json_t *ask_one(struct elicit *t, const struct elicit_ask *a,
 		       const json_t *request)
 {
@@ -216,7 +224,7 @@ static json_t *ask_one(struct elicit *t, const struct elicit_ask *a,
 	json_t *answer = NULL;
 	struct err e = {0};
 
-	if (!deadline_passed(a->until) && open_request(t, &r)) {
+	if (!is_over(a) && open_request(t, &r)) {
 		struct pollfd p[2] = {{.fd = r.wake_fd, .events = POLLIN},
 				      {.fd = a->cancel_fd, .events = POLLIN}};
 

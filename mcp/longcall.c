@@ -2,7 +2,9 @@
  * struct longcall is shared by two threads, the asker's and the call's, and
  * freed by whichever leaves last. States, under the lock:
  *
- *	waiting:   the asker waits; progress is handed to it
+ *	waiting:   the asker waits; progress is handed to it, and so is a
+ *		   question (`asking`), which it waits for without end, since
+ *		   whoever answers has a time limit of its own
  *	done:      the call has ended and left its result; the asker takes it
  *	abandoned: the asker has left; nothing of its may be touched any more
  */
@@ -19,7 +21,7 @@
 struct longcall {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool done, abandoned;
+	bool done, abandoned, asking;
 	char job[LONGCALL_JOB_SIZE];
 	json_t *result; /* of a call that succeeded */
 	struct err err;
@@ -75,6 +77,24 @@ static void on_progress(void *ctx, const struct client_progress *p)
 	pthread_mutex_unlock(&l->lock);
 }
 
+static json_t *on_confirm(void *ctx, const json_t *question)
+{
+	struct longcall *l = ctx;
+	json_t *answer;
+
+	pthread_mutex_lock(&l->lock);
+	l->asking = !l->abandoned && l->ask.confirm;
+	pthread_mutex_unlock(&l->lock);
+	if (!l->asking)
+		return NULL;
+	answer = l->ask.confirm(l->ask.ctx, question);
+	pthread_mutex_lock(&l->lock);
+	l->asking = false;
+	pthread_cond_signal(&l->changed);
+	pthread_mutex_unlock(&l->lock);
+	return answer;
+}
+
 static void *thread_main(void *arg)
 {
 	struct longcall *l = arg;
@@ -86,6 +106,7 @@ static void *thread_main(void *arg)
 
 	io.ctx = l;
 	io.progress = on_progress;
+	io.confirm = on_confirm;
 	io.copy_root = l->ask.copy_root;
 	io.cancel_fd = l->ask.cancel_fd;
 	io.detached = true;
@@ -154,8 +175,12 @@ int longcall_run(struct links *links, const struct longcall_ask *ask,
 		return -1;
 	}
 	pthread_mutex_lock(&l->lock);
-	while (!l->done && !deadline_passed(ask->answer_by))
-		pthread_cond_timedwait(&l->changed, &l->lock, &until);
+	while (!l->done && (l->asking || !deadline_passed(ask->answer_by))) {
+		if (l->asking)
+			pthread_cond_wait(&l->changed, &l->lock);
+		else
+			pthread_cond_timedwait(&l->changed, &l->lock, &until);
+	}
 	if (!l->done) {
 		rc = abandon(l, ret_job, e);
 		pthread_mutex_unlock(&l->lock);

@@ -11,8 +11,8 @@
  *          process dies.
  * Units:   answer_by is absolute, monotonic.
  * Errors:  the service's; ERR_TIMEOUT when it did not even name a job.
- * Threads: progress() runs on the call's thread, never after longcall_run()
- *          has returned.
+ * Threads: progress() and confirm() run on the call's thread, never after
+ *          longcall_run() has returned, which waits for a question's end.
  */
 #ifndef MCP_LONGCALL_H
 #define MCP_LONGCALL_H
@@ -29,6 +29,8 @@ struct longcall_ask {
 	int cancel_fd;	       /* duplicated; -1: none */
 	struct deadline answer_by;
 	void (*progress)(void *ctx, const struct client_progress *p);
+	/* As client_io has it; ends before answer_by. NULL: nobody to ask. */
+	json_t *(*confirm)(void *ctx, const json_t *question);
 	void *ctx;
 };
 

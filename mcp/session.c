@@ -280,11 +280,7 @@ static void send_request(void *ctx, json_t *message)
 	struct call *c = ctx;
 
 	pthread_mutex_lock(&c->lock);
-	/* a cancelled call's stream may be gone, and so may its reader */
-	if (inflight_is_cancelled(c->flight))
-		json_decref(message);
-	else
-		session_send(&c->io, message, &as_request);
+	session_send(&c->io, message, &as_request);
 	pthread_mutex_unlock(&c->lock);
 }
 

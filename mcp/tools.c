@@ -126,6 +126,39 @@ static void say(const struct tools_call *c, enum protocol_level level,
 	c->log(c->ctx, level, text);
 }
 
+/* -- calls ----------------------------------------------------------------- */
+
+#define KEY "approve"
+
+/*
+ * The service's question, put to the person behind the client. What comes back
+ * goes to the service as it is: that decides what is a yes.
+ */
+static json_t *on_confirm(void *ctx, const json_t *question)
+{
+	const struct tools_call *c = ctx;
+	auto_json json_t *answers = NULL;
+	auto_json json_t *requests = json_pack(
+		"{s:{s:s, s:{s:s, s:O*, s:O*}}}", KEY, "method",
+		"elicitation/create", "params", "mode", "form", "message",
+		json_object_get(question, "dialog"), "requestedSchema",
+		json_object_get(question, "schema"));
+	json_t *answer;
+
+	if (!requests)
+		alloc_fail("no memory for a question");
+	answers = c->ask(c->ctx, requests);
+	answer = json_object_get(answers, KEY);
+	return answer ? json_pack("{s:O}", "dialog", answer) : NULL;
+}
+
+static void on_progress(void *ctx, const struct client_progress *p)
+{
+	const struct tools_call *c = ctx;
+
+	c->progress(c->ctx, p);
+}
+
 static json_t *call_job(const struct tools *t, const struct tools_call *c,
 			const json_t *args, struct err *e)
 {
@@ -136,8 +169,9 @@ static json_t *call_job(const struct tools *t, const struct tools_call *c,
 		.copy_root = t->copy_root,
 		.cancel_fd = c->cancel_fd,
 		.answer_by = c->answer_by,
-		.progress = c->progress,
-		.ctx = c->ctx,
+		.progress = on_progress,
+		.confirm = on_confirm,
+		.ctx = (void *)(uintptr_t)c,
 	};
 	char job[LONGCALL_JOB_SIZE];
 	auto_json json_t *result = NULL;
@@ -171,8 +205,9 @@ static json_t *call_now(const struct tools *t, const struct tools_call *c,
 	buf_init(&image, LIMIT_IMAGE_LEN);
 	/* vm_wait may wait for all of the time and then take a picture */
 	io.deadline.at_ms += LIMIT_ANSWER_SLACK_MS;
-	io.ctx = c->ctx;
-	io.progress = c->progress;
+	io.ctx = (void *)(uintptr_t)c;
+	io.progress = on_progress;
+	io.confirm = on_confirm;
 	io.image = &image;
 	io.cancel_fd = c->cancel_fd;
 	rc = client_call(client, op->name, args, &io, &result, e);
@@ -185,19 +220,45 @@ static json_t *call_now(const struct tools *t, const struct tools_call *c,
 	return shown;
 }
 
+/*
+ * What the front-end knows, in the parameters that are its to fill in; a model
+ * that fills one in itself is told that there is none. A new reference.
+ */
+static json_t *fill_in(const struct tools_call *c, struct err *e)
+{
+	const struct op *op = c->tool;
+	json_t *args = c->args ? json_copy((json_t *)(uintptr_t)c->args)
+			       : json_object();
+
+	for (const struct op_param *p = op->params; p->name; p++) {
+		if (!(p->flags & OP_FILLED))
+			continue;
+		if (json_object_get(args, p->name)) {
+			err_set(e, ERR_INVALID, "%s: unknown parameter",
+				p->name);
+			json_decref(args);
+			return NULL;
+		}
+		if (c->client && strcmp(p->name, "client_info") == 0)
+			json_object_set_new(
+				args, p->name,
+				json_lossy(c->client, strlen(c->client)));
+	}
+	return args;
+}
+
 static json_t *call_tool(void *ctx, const struct tools_call *c)
 {
 	const struct tools *t = ctx;
 	const struct op *op = c->tool;
-	auto_json json_t *none = json_object();
-	const json_t *args = c->args ? c->args : none;
+	struct err e = {0};
+	auto_json json_t *args = fill_in(c, &e);
 	auto_json json_t *valid = NULL;
 	json_t *shown = NULL;
-	struct err e = {0};
 
 	/* Only to see whether they are: it is the service that fills in what
 	 * an agent may not even name. */
-	valid = validate_args(op, args, true, &e);
+	valid = args ? validate_args(op, args, true, &e) : NULL;
 	if (valid && !t->copy_root && validate_is_local(op, valid))
 		err_set(&e, ERR_DENIED, "%s: %s", op->name,
 			t->copy_root_refusal);
@@ -206,7 +267,9 @@ static json_t *call_tool(void *ctx, const struct tools_call *c)
 					    : call_job(t, c, args, &e);
 	if (shown)
 		return shown;
-	say(c, LEVEL_WARNING, "failed", err_msg(&e));
+	/* stopped, or asked for anew with an answer: that is no failure */
+	if (e.code != ERR_CANCELLED)
+		say(c, LEVEL_WARNING, "failed", err_msg(&e));
 	return present_error(err_msg(&e));
 }
 

@@ -49,7 +49,8 @@ struct client_io {
 	 * terminal, or its `dialog` and `schema` as a form. What came back, as
 	 * it came: {"terminal": LINE or null} or {"dialog": {action,
 	 * content}}; the service decides whether that is a yes. NULL, also for
-	 * the callback: there is nobody to ask.
+	 * the callback: there is nobody to ask. When cancel_fd is readable
+	 * afterwards, the call is cancelled instead.
 	 */
 	json_t *(*confirm)(void *ctx, const json_t *question);
 	int in_fd;		/* RPC_STDIN is fed from it; -1: none */

@@ -294,6 +294,14 @@ static int take_progress(struct pump *p, const struct rpc_frame *f,
 	return 0;
 }
 
+static bool is_to_cancel(const struct pump *p)
+{
+	struct pollfd fd = {.fd = p->io->cancel_fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* A call that is to end is not answered for: not even with nobody's answer. */
 static int take_confirm(struct pump *p, const struct rpc_frame *f,
 			struct err *e)
 {
@@ -307,6 +315,10 @@ static int take_confirm(struct pump *p, const struct rpc_frame *f,
 	question = json_object_get(body, "question");
 	if (p->io->confirm && question)
 		given = p->io->confirm(p->io->ctx, question);
+	if (is_to_cancel(p)) {
+		json_decref(given);
+		return cancel(p, CANCEL_MS, e);
+	}
 	answer = json_pack("{s:o}", "answer", given ? given : json_null());
 	return send_json(p, RPC_ANSWER, answer, e);
 }

@@ -310,6 +310,10 @@ static void cancellation_ends_it(void **state)
 	assert_in_range(deadline_now_ms() - began, 0, 5000);
 	assert_withdrawn(c.sent);
 	json_decref(c.sent);
+	/* a call that has ended asks no more */
+	assert_null(ask(&c, ONE, 20000));
+	assert_int_equal(json_array_size(c.sent), 0);
+	json_decref(c.sent);
 	close(c.cancel_fd);
 	elicit_free(c.t);
 }

@@ -23,7 +23,9 @@
 struct service {
 	const char *job;   /* named at once, or NULL: silence */
 	int answer_ms;	   /* from the call; -1: leaves instead */
+	int ask_ms;	   /* then it asks, and answers once it was answered */
 	bool detached, cancelled; /* what it saw */
+	char answer[64];	  /* to its question */
 	int listen_fd;
 	pthread_t thread;
 	struct home home;
@@ -65,6 +67,25 @@ static bool next_frame(int fd, struct buf *in, size_t *used, struct deadline d,
 	return true;
 }
 
+/* Ask once its time has come; false: it is not the time. */
+static bool ask_in_time(struct service *s, int fd, uint32_t call)
+{
+	if (!s->ask_ms || call == 0)
+		return false;
+	deadline_sleep_ms(s->ask_ms);
+	s->ask_ms = 0;
+	answer(fd, RPC_CONFIRM, call, "{\"question\":{\"dialog\":\"May it?\"}}");
+	return true;
+}
+
+static void note_answer(struct service *s, const struct rpc_frame *f)
+{
+	auto_json json_t *body = rpc_payload_json(f, NULL);
+	autofree char *text = json_print(json_object_get(body, "answer"));
+
+	snprintf(s->answer, sizeof(s->answer), "%s", text);
+}
+
 static bool is_detached(const struct rpc_frame *f)
 {
 	auto_json json_t *body = rpc_payload_json(f, NULL);
@@ -99,6 +120,10 @@ static void *service_main(void *arg)
 				answer(fd, RPC_PROGRESS, call, progress);
 			if (s->answer_ms < 0)
 				break;
+			if (!ask_in_time(s, fd, call))
+				d = deadline_in_ms(s->answer_ms);
+		} else if (f.type == RPC_ANSWER) {
+			note_answer(s, &f);
 			d = deadline_in_ms(s->answer_ms);
 		} else if (f.type == RPC_CANCEL) {
 			s->cancelled = true;
@@ -159,6 +184,29 @@ static void on_progress(void *ctx, const struct client_progress *p)
 	atomic_fetch_add(&progress_count, 1);
 }
 
+/* What a person gives, and how long that takes. */
+static struct {
+	int takes_ms;
+	int cancel_fd; /* written meanwhile, unless 0 */
+	bool asked;
+} person;
+
+static json_t *on_confirm(void *ctx, const json_t *question)
+{
+	uint64_t one = 1;
+
+	(void)ctx;
+	assert_string_equal(
+		json_string_value(json_object_get(question, "dialog")),
+		"May it?");
+	person.asked = true;
+	deadline_sleep_ms(person.takes_ms);
+	if (person.cancel_fd > 0)
+		assert_int_equal(write(person.cancel_fd, &one, sizeof(one)),
+				 sizeof(one));
+	return json_pack("{s:s}", "dialog", "whatever");
+}
+
 static int run(struct service *s, int64_t ms, int cancel_fd, json_t **ret,
 	       char job[LONGCALL_JOB_SIZE], struct err *e)
 {
@@ -167,7 +215,8 @@ static int run(struct service *s, int64_t ms, int cancel_fd, json_t **ret,
 				   .args = args,
 				   .cancel_fd = cancel_fd,
 				   .answer_by = deadline_in_ms(ms),
-				   .progress = on_progress};
+				   .progress = on_progress,
+				   .confirm = on_confirm};
 
 	atomic_store(&progress_count, 0);
 	return longcall_run(s->links, &ask, ret, job, e);
@@ -280,6 +329,62 @@ static void no_service_is_an_error(void **state)
 	home_finish(&s.home);
 }
 
+static void a_question_is_waited_for(void **state)
+{
+	/* for longer than an answer is */
+	struct service s = {.job = "j6", .answer_ms = 5000, .ask_ms = 1};
+	char job[LONGCALL_JOB_SIZE] = "";
+	json_t *result = NULL;
+	struct err e = {0};
+
+	(void)state;
+	person = (typeof(person)){.takes_ms = 3000};
+	start(&s);
+	assert_ok(run(&s, 2000, -1, &result, job, &e), &e);
+	assert_true(person.asked);
+	assert_null(result);
+	assert_string_equal(job, "j6");
+	finish(&s);
+	assert_string_equal(s.answer, "{\"dialog\":\"whatever\"}");
+	assert_false(s.cancelled);
+}
+
+static void an_asker_that_left_is_asked_nothing(void **state)
+{
+	struct service s = {.job = "j7", .answer_ms = 100, .ask_ms = 3000};
+	char job[LONGCALL_JOB_SIZE] = "";
+	json_t *result = NULL;
+	struct err e = {0};
+
+	(void)state;
+	person = (typeof(person)){0};
+	start(&s);
+	assert_ok(run(&s, 1500, -1, &result, job, &e), &e);
+	finish(&s);
+	assert_false(person.asked);
+	assert_string_equal(s.answer, "null");
+}
+
+/* Nothing is said in a person's place: the call ends as it would have. */
+static void a_call_cancelled_while_it_asks_is_not_answered_for(void **state)
+{
+	struct service s = {.job = "j8", .answer_ms = 5000, .ask_ms = 1};
+	int fd = eventfd(0, EFD_CLOEXEC);
+	char job[LONGCALL_JOB_SIZE] = "";
+	json_t *result = NULL;
+	struct err e = {0};
+
+	(void)state;
+	person = (typeof(person)){.cancel_fd = fd};
+	start(&s);
+	assert_fails(run(&s, 5000, fd, &result, job, &e), &e, ERR_CANCELLED,
+		     "stopped");
+	close(fd);
+	finish(&s);
+	assert_true(s.cancelled);
+	assert_string_equal(s.answer, "");
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_quick_job_gives_its_result),
 	cmocka_unit_test(a_slow_job_gives_its_id_and_goes_on),
@@ -287,5 +392,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(an_asker_may_cancel),
 	cmocka_unit_test(a_service_that_leaves_is_an_error),
 	cmocka_unit_test(no_service_is_an_error),
+	cmocka_unit_test(a_question_is_waited_for),
+	cmocka_unit_test(an_asker_that_left_is_asked_nothing),
+	cmocka_unit_test(a_call_cancelled_while_it_asks_is_not_answered_for),
 };
 UNIT_MAIN(tests)

@@ -155,9 +155,11 @@ static void take_partly(struct desktop_shot *s, const struct mirror *m,
 	uint64_t since = want->since == DESKTOP_SINCE_LAST ? t->seen_generation
 							   : want->since;
 
+	/* who has seen no size (vm_view) has the pictures of its numbers */
 	if (!want->partly || want->region || !mirror_knows(m, since) ||
-	    t->seen.width_px != view->desktop.width_px ||
-	    t->seen.height_px != view->desktop.height_px)
+	    (t->seen.width_px != 0 &&
+	     (t->seen.width_px != view->desktop.width_px ||
+	      t->seen.height_px != view->desktop.height_px)))
 		return;
 	s->boxes = screenshot_boxes(mirror_changed(m), since, view);
 	s->info.partly = is_small(&s->boxes, view->shot);

@@ -42,6 +42,12 @@ for part in desktop_ops mcp_library; do
 		exit 1
 	}
 done
+# shellcheck source=tests/integration/npm.sh
+. tests/integration/npm.sh
+npm_setup
+(cd "$npm_root" && timeout 120 "$node" view.mjs \
+	"$OLDPWD/build/release/bin/boxery-mcp" \
+	"$OLDPWD/build/release/tools/xstate" blink 40 40 60 60 10 1)
 kill "$service"
 wait "$service" || {
 	cat "$dir/service.log"

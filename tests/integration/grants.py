@@ -10,6 +10,8 @@ import re
 import select
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -137,6 +139,31 @@ def agent(op, **args):
     if done.returncode:
         return None, done.stderr.decode().strip()
     return json.loads(done.stdout), None
+
+
+def ask_with_dialog(give, client="dialog", **args):
+    """vm_grant of a client that has a dialog, which gives what give() makes of
+    the question: (result or error, question)."""
+    question = None
+
+    def frame(kind, call, body):
+        payload = json.dumps(body).encode()
+        return struct.pack(">IBI", len(payload) + 5, kind, call) + payload
+
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(30)
+        s.connect(os.environ["BOXERY_HOME"] + "/run/host.sock")
+        s.sendall(frame(1, 0, {"version": 1, "client": client, "agent": True}))
+        s.sendall(frame(2, 1, {"op": "vm_grant", "args": args}))
+        f = s.makefile("rb")
+        while True:
+            size, kind, _ = struct.unpack(">IBI", f.read(9))
+            body = json.loads(f.read(size - 5))
+            if kind == 6:
+                question = body["question"]
+                s.sendall(frame(7, 1, {"answer": give(question)}))
+            elif kind in (8, 9):
+                return body, question
 
 
 def guest(command):
@@ -347,6 +374,40 @@ def agents_wait_elsewhere():  # F08 F14 and the way without a dialog
     assert other["state"] == "pending"
     assert boxery("deny", other["id"]).returncode == 0
     assert not rows()
+
+
+def dialogs():  # F08: and what is no answer of a dialog
+    yes_form = {"action": "accept", "content": {"approve": True}}
+    forged = [
+        {"terminal": "y"},  # an agent's client has no terminal
+        {"dialog": {"action": "accept"}},
+        {"dialog": {"action": "accept", "content": {}}},
+        {"dialog": {"action": "accept", "content": {"approve": "true"}}},
+        {"dialog": {"action": "accept", "content": {"approve": 1}}},
+        {"dialog": {"action": "accept", "content": {"approve": True,
+                                                    "also": 1}}},
+        {"dialog": {"action": "decline", "content": {"approve": True}}},
+        {"dialog": {"action": "cancel"}},
+        {"dialog": {**yes_form, "yes": True}},
+        {"dialog": yes_form, "terminal": "y"},
+        {"yes": True}, {}, [], "y", True,
+    ]
+    ask = dict(vm="demo", grants=["env:TOKEN"], reason="*please* <b>now</b>")
+    for i, answer in enumerate(forged):
+        body, question = ask_with_dialog(lambda q, a=answer: a, f"c{i}", **ask)
+        assert body.get("code") == "denied", (answer, body)
+        assert "[y/N]" not in question["dialog"]
+        assert question["schema"]["required"] == ["approve"]
+    assert not rows()
+    body, question = ask_with_dialog(lambda q: {"dialog": yes_form}, **ask)
+    assert body["state"] == "granted", body
+    assert "\\*please\\*" in question["dialog"], question["dialog"]
+    assert guest("echo $TOKEN") == CANARY + "\n"
+    body, question = ask_with_dialog(lambda q: {"dialog": yes_form}, **ask)
+    assert body["state"] == "held" and question is None, body
+    verdicts = [e["outcome"] for e in audit() if e.get("event") == "answered"]
+    assert verdicts.count("forged") >= 10, verdicts
+    clean()
 
 
 # ---- in the guest ----
@@ -694,6 +755,19 @@ def agent_uses():
     assert used.count("ok") >= 1, used
 
 
+def agent_ends():
+    """Its time is over while it is used."""
+    yes("grant", "demo", "ssh-agent", "--for", "4s", env=person_agent)
+    until(lambda: rows()["ssh-agent"]["state"] == "applied", "lent")
+    talk = ("import os,socket\n"
+            "s=socket.socket(socket.AF_UNIX)\n"
+            "s.connect(os.environ['SSH_AUTH_SOCK']); s.settimeout(20)\n"
+            "s.sendall(b'\\0\\0\\0\\1\\x0b'); print(len(s.recv(9)))\n"
+            "print(len(s.recv(9000)) and len(s.recv(9000)))\n")
+    assert guest(f"/usr/bin/python3 -c \"{talk}\"") == "9\n0\n"
+    assert not rows()
+
+
 def agent_found_again():
     """A lost connection is made anew, while it is granted."""
     clean()
@@ -801,12 +875,12 @@ set_env_file(f"TOKEN={CANARY}\n")
 try:
     for fn in (asked_on_the_terminal, refused_without_a_terminal,
                left_without_an_answer, never_asked_twice, confirm_off,
-               never_granted, agents_wait_elsewhere, env_in_the_guest,
+               never_granted, agents_wait_elsewhere, dialogs, env_in_the_guest,
                env_from_the_session, files_in_the_guest,
                links_outlast_no_reboot, repointed_files, hostile_guest,
                guests_off, ends_by_itself, ends_without_us, killed_in_between,
                agent_lent, agent_filtered, agent_many_at_once, agent_cut,
-               agent_uses, agent_found_again, removed_with_the_vm, panic,
+               agent_uses, agent_ends, agent_found_again, removed_with_the_vm, panic,
                no_value_anywhere):
         test(fn)
     end_service()

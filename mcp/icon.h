@@ -2,6 +2,7 @@
  * icon.h - boxery's icon, for clients that show one
  *
  * Shapes:  a data: URL of an image/png, 32 by 32 px.
+ * Threads: a constant.
  */
 #ifndef MCP_ICON_H
 #define MCP_ICON_H

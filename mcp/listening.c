@@ -88,7 +88,7 @@ static void on_change(void *ctx, enum feed_topic topic, const char *uri)
 	struct one *o = ctx;
 
 	session_send(&o->io, change(topic, uri, o->id),
-		     &(struct session_out){0});
+		     &(struct session_out){.may_drop = true});
 }
 
 /* What we will tell of what was asked for. */
@@ -250,8 +250,9 @@ static void on_note(void *ctx, enum feed_topic topic, const char *uri)
 	auto_json json_t *m = change(topic, uri, NULL);
 	autofree char *text = json_print(m);
 
-	l->note(l->note_ctx,
-		&(struct session_out){.text = text, .len = strlen(text)});
+	l->note(l->note_ctx, &(struct session_out){.text = text,
+						   .len = strlen(text),
+						   .may_drop = true});
 }
 
 void listening_to(struct listening *l,

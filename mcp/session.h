@@ -30,6 +30,7 @@ struct session_out {
 	const char *text;
 	size_t len;
 	bool is_answer; /* the last about this message, but for end() */
+	bool may_drop;	/* rather than to wait for who does not read */
 	bool is_request; /* of ours: it must arrive, its answer is waited for */
 	int fault;	/* the JSON-RPC code of an answer that is an error */
 	bool refused;	/* … which says that the request as such is no good */

@@ -25,11 +25,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define READ_LEN ((size_t)64 * 1024)
 /* a line buffer that grew beyond this is given back after the line */
 #define KEEP_LEN ((size_t)256 * 1024)
+/* for a client to read, before news for it is dropped */
+#define NEWS_MS 1000
 
 struct stdio {
 	int in_fd, out_fd, stop_fd;
@@ -96,6 +99,33 @@ static void end_process(const struct stdio *s)
 	(void)n;
 }
 
+/* With out_lock held: room for a line of that length? What is longer than a
+ * pipe is sure to have room for may block its writer. */
+static bool has_room(const struct stdio *s, size_t len)
+{
+	struct pollfd p = {.fd = s->out_fd, .events = POLLOUT};
+
+	return len <= PIPE_BUF && poll(&p, 1, NEWS_MS) == 1 &&
+	       (p.revents & POLLOUT);
+}
+
+/* False: it may be dropped, and the client does not read. */
+static bool lock_output(struct stdio *s, bool may_drop, size_t len)
+{
+	struct timespec until;
+
+	if (!may_drop)
+		return pthread_mutex_lock(&s->out_lock) == 0;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += NEWS_MS / 1000;
+	if (pthread_mutex_timedlock(&s->out_lock, &until) != 0)
+		return false;
+	if (has_room(s, len))
+		return true;
+	pthread_mutex_unlock(&s->out_lock);
+	return false;
+}
+
 static void send_line(void *ctx, const struct session_out *out)
 {
 	struct stdio *s = ctx;
@@ -105,7 +135,10 @@ static void send_line(void *ctx, const struct session_out *out)
 
 	memcpy(line, out->text, out->len);
 	line[out->len] = '\n';
-	pthread_mutex_lock(&s->out_lock);
+	if (!lock_output(s, out->may_drop, out->len + 1)) {
+		free(line);
+		return;
+	}
 	if (!s->broken && write_whole(s, line, out->len + 1) != 0) {
 		s->broken = true;
 		end_process(s);

@@ -98,6 +98,9 @@
 
 /* A client's answer to a question: a form has a handful of fields. */
 #define LIMIT_ELICITED_LEN ((size_t)16 << 10)
+/* Questions to one client at a time: more than a person looks at, and fewer
+ * than would keep all of a client's calls waiting. */
+#define LIMIT_ELICITS_OPEN_COUNT 4
 /* What is left of a call's time when its person has not answered: for the
  * service to say that the request waits elsewhere. */
 #define LIMIT_ELICIT_SLACK_MS 3000

@@ -34,6 +34,7 @@ struct request {
 struct elicit {
 	pthread_mutex_t lock;
 	struct request *open;
+	unsigned open_count;
 	uint64_t last;
 	bool ended;
 };
@@ -127,18 +128,19 @@ static void wake(const struct request *r)
 /* False: nobody will answer. */
 static bool open_request(struct elicit *t, struct request *r)
 {
-	bool ended;
+	bool use;
 
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r->wake_fd < 0)
 		return false;
 	pthread_mutex_lock(&t->lock);
-	ended = t->ended;
+	use = !t->ended && t->open_count < LIMIT_ELICITS_OPEN_COUNT;
 	snprintf(r->id, sizeof(r->id), "boxery-%" PRIu64, ++t->last);
 	r->next = t->open;
 	t->open = r;
+	t->open_count++;
 	pthread_mutex_unlock(&t->lock);
-	return !ended;
+	return use;
 }
 
 static void close_request(struct elicit *t, struct request *r)
@@ -151,6 +153,7 @@ static void close_request(struct elicit *t, struct request *r)
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;
+	t->open_count--;
 	pthread_mutex_unlock(&t->lock);
 	close(r->wake_fd);
 }

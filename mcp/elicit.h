@@ -9,6 +9,7 @@
  * Shapes:  requests are {KEY: {method, params}}, KEY being a name for the asker
  *          alone; answers are {KEY: result}, each result as the client gave it:
  *          nothing about it was checked, and it may be any JSON.
+ *          Too many at once are not put: their askers get NULL.
  *          A request has an id of ours, "boxery-N". What comes under any other
  *          id, or late, or a second time, is an answer to nobody.
  * Errors:  none: what was not answered is not in the answers. NULL: nothing

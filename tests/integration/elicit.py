@@ -495,6 +495,59 @@ def an_end_of_the_call_is_no_answer():
         c.t.close() if transport is Http else c.t.end()
 
 
+def a_stream_that_was_cut_is_read_on():
+    """The question is on the call's stream, for whoever comes again for it."""
+    clean()
+    t = Http()
+    hello(t, FORMS)
+    c, r = t.send(request("tools/call", {"name": "vm_grant",
+                                         "arguments": TOKEN}, 1))
+    event = asked = None
+    while asked is None:
+        line = r.readline()
+        if line.startswith(b"id: ") and event is None:
+            event = line[4:].strip().decode()  # of what came before
+        if line.startswith(b"data: {"):
+            asked = json.loads(line[6:])
+    r.close()
+    c.close()
+    t.headers["Last-Event-ID"] = event
+    c, r = t.send(None, "GET")
+    del t.headers["Last-Event-ID"]
+    assert r.status == 200, r.status
+    again = answer = None
+    while answer is None:
+        line = r.readline()
+        assert line, "the stream ended"
+        if not line.startswith(b"data: {"):
+            continue
+        if again is None:
+            again = json.loads(line[6:])
+            assert again == asked, again
+            t.post(response(asked["id"], YES))
+        else:
+            answer = json.loads(line[6:])
+    is_state(answer, "granted")
+    c.close()
+
+
+def a_person_is_not_flooded():
+    clean()
+    c = Legacy(Stdio(name="flood"))
+    for i in range(10):
+        c.t.post(request("tools/call", {"name": "vm_grant",
+                                        "arguments": fresh()}, f"f{i}"))
+    c.t.post(request("tools/call", {"name": "vm_grants", "arguments": {}},
+                     "beside"))
+    asked, pending = [], []
+    while len(asked) + len(pending) < 11:
+        m = c.t.messages.get(timeout=20)
+        (asked if "method" in m else pending).append(m["id"])
+    assert len(asked) == 4 and "beside" in pending, (asked, pending)
+    c.t.close()
+    assert held() == []
+
+
 def a_question_ends_before_its_clients_patience():
     """Alone it takes 42 seconds: it runs beside the others."""
     c = Legacy(Stdio(name="slow"))
@@ -699,6 +752,7 @@ def main():
                nothing_else_is_a_yes, only_the_answer_to_the_question_counts,
                who_cannot_be_asked_is_told_the_command, approved_elsewhere,
                an_end_of_the_call_is_no_answer,
+               a_stream_that_was_cut_is_read_on, a_person_is_not_flooded,
                a_round_is_good_once_and_for_its_call,
                missing_answers_are_asked_for_again_but_not_for_ever,
                an_answer_is_to_the_words_that_were_shown,

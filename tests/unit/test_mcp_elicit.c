@@ -335,6 +335,53 @@ static void the_end_of_the_client_ends_it(void **state)
 	elicit_free(c.t);
 }
 
+/* Each question makes the next call ask as well, on its own thread. */
+struct crowd {
+	struct elicit *t;
+	int depth;	 /* questions that are open */
+	int refused;	 /* askers that were not heard */
+};
+
+static void ask_in_crowd(struct crowd *c);
+
+static void on_crowd_send(void *ctx, json_t *message)
+{
+	struct crowd *c = ctx;
+
+	if (json_object_get(message, "id")) {
+		c->depth++;
+		ask_in_crowd(c);
+		if (c->refused == 1)
+			elicit_end(c->t);
+	}
+	json_decref(message);
+}
+
+static void ask_in_crowd(struct crowd *c)
+{
+	auto_json json_t *v = parse(ONE);
+	int before = c->depth;
+	struct elicit_ask a = {.abilities = ELICIT_FORM,
+			       .send = on_crowd_send,
+			       .ctx = c,
+			       .cancel_fd = -1,
+			       .until = deadline_in_ms(20000)};
+
+	assert_null(elicit_ask(c->t, &a, v));
+	c->refused += c->depth == before;
+}
+
+static void a_person_is_not_flooded(void **state)
+{
+	struct crowd c = {.t = elicit_new()};
+
+	(void)state;
+	ask_in_crowd(&c);
+	assert_int_equal(c.depth, LIMIT_ELICITS_OPEN_COUNT);
+	assert_int_equal(c.refused, 1);
+	elicit_free(c.t);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(what_can_be_asked),
 	cmocka_unit_test(which_ability_a_request_needs),
@@ -344,6 +391,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(who_did_not_declare_it_is_not_asked),
 	cmocka_unit_test(time_ends_it),
 	cmocka_unit_test(cancellation_ends_it),
+	cmocka_unit_test(a_person_is_not_flooded),
 	cmocka_unit_test(the_end_of_the_client_ends_it),
 };
 UNIT_MAIN(tests)

@@ -336,6 +336,7 @@ static json_t *call_tool(struct call *c)
 		.ctx = c,
 	};
 
+	/* cppcheck-suppress returnDanglingLifetime ; it borrows nothing of t */
 	return tools->call(tools->ctx, &t);
 }
 
@@ -363,6 +364,7 @@ static json_t *ask_library(struct call *c, struct jsonrpc_fault *f)
 	/* what it has now may change from now on */
 	else if (c->ask.kind == ASK_RESOURCES_LIST && !c->modern)
 		listening_hear(c->session->listening, FEED_RESOURCES);
+	/* cppcheck-suppress returnDanglingLifetime ; it borrows nothing of a */
 	return result;
 }
 

@@ -39,6 +39,7 @@ cat >"$work/domain.xml" <<-XML
 	</interface></devices></domain>
 XML
 virsh define "$work/domain.xml"
+# shellcheck disable=SC2317 # called by must
 record() {
 	python3 - "$BOXERY_HOME/state/boxery.db" "$uuid" "$mac" <<-'PY'
 		import sqlite3, sys
@@ -52,6 +53,7 @@ record() {
 must 'it is on record' record
 must 'it starts' virsh start "$domain"
 isolation() { field "$(ask vm_info '{"vm":"demo"}')" isolation; }
+# shellcheck disable=SC2317 # called by wait_for
 is_on() { [ "$(isolation)" = on ]; }
 log=$BOXERY_HOME/state/host.log
 looks() { grep -c 'looking again' "$log"; }

@@ -134,3 +134,35 @@ struct coords_rect coords_rect_from_desktop(const struct coords_view *view,
 		&out.height_px);
 	return out;
 }
+
+static int64_t nearest(int64_t v, unsigned to_px, unsigned from_px)
+{
+	int64_t half = from_px / 2, scaled = v * to_px;
+
+	/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a desktop has pixels
+	 */
+	return (scaled + (scaled < 0 ? -half : half)) / from_px;
+}
+
+static struct coords_region rescale(const struct coords_region *r,
+				    struct coords_size to,
+				    struct coords_size from)
+{
+	return (struct coords_region){
+		nearest(r->x, to.width_px, from.width_px),
+		nearest(r->y, to.height_px, from.height_px),
+		nearest(r->width_px, to.width_px, from.width_px),
+		nearest(r->height_px, to.height_px, from.height_px)};
+}
+
+struct coords_region coords_frame_from_desktop(const struct coords_view *view,
+					       const struct coords_region *r)
+{
+	return rescale(r, view->shot, view->desktop);
+}
+
+struct coords_region coords_frame_to_desktop(const struct coords_view *view,
+					     const struct coords_region *r)
+{
+	return rescale(r, view->desktop, view->shot);
+}

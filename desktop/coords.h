@@ -67,5 +67,11 @@ int coords_region_to_desktop(const struct coords_view *view,
  * lies within the desktop. */
 struct coords_rect coords_rect_from_desktop(const struct coords_view *view,
 					    const struct coords_rect *r);
+/* As these two, of what may reach over the edges, as windows do: to the nearest
+ * pixel of the other grid. */
+struct coords_region coords_frame_from_desktop(const struct coords_view *view,
+					       const struct coords_region *r);
+struct coords_region coords_frame_to_desktop(const struct coords_view *view,
+					     const struct coords_region *r);
 
 #endif

@@ -178,6 +178,61 @@ int desktop_has_window(struct desktop *d, const struct turn *t,
 	return end(d, x11_find_title(d->x, part, ret, e));
 }
 
+static struct desktop_window window_of(const struct x11_window *w,
+				       const struct coords_view *view)
+{
+	const struct coords_region frame = {
+		w->frame.x, w->frame.y, w->frame.width_px, w->frame.height_px};
+
+	return (struct desktop_window){
+		.id = w->id,
+		.title = alloc_str(w->title),
+		.program = alloc_str(w->program),
+		.pid = w->pid,
+		.workspace = w->workspace,
+		.focused = w->focused,
+		.minimized = w->minimized,
+		.frame = coords_frame_from_desktop(view, &frame),
+	};
+}
+
+static int windows(struct desktop *d, const struct turn *t,
+		   struct desktop_windows *ret, struct err *e)
+{
+	struct x11_windows l;
+	struct coords_size size;
+	struct coords_view view;
+
+	if (x11_size(d->x, &size, e) != 0 || x11_windows(d->x, &l, e) != 0)
+		return -1;
+	view = coords_view(size, t->tier);
+	*ret = (struct desktop_windows){
+		.at = alloc_array(l.count + 1, sizeof(*ret->at)),
+		.count = l.count,
+		.cut = l.cut};
+	for (unsigned i = 0; i < l.count; i++)
+		ret->at[i] = window_of(&l.at[i], &view);
+	x11_windows_finish(&l);
+	return 0;
+}
+
+int desktop_windows(struct desktop *d, const struct turn *t,
+		    struct desktop_windows *ret, struct err *e)
+{
+	begin_look(d, t);
+	return end(d, windows(d, t, ret, e));
+}
+
+void desktop_windows_finish(struct desktop_windows *l)
+{
+	for (unsigned i = 0; i < l->count; i++) {
+		free(l->at[i].title);
+		free(l->at[i].program);
+	}
+	free(l->at);
+	*l = (struct desktop_windows){0};
+}
+
 static void begin_settle(struct desktop *d, const struct turn *t,
 			 const struct desktop_rule *rule)
 {
@@ -357,6 +412,44 @@ int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
 		return -1;
 	begin_input(d, t);
 	return end(d, typing_chords(&d->typing, d->x, &c, t, e));
+}
+
+static int window(struct desktop *d, const struct turn *t,
+		  const struct desktop_window_request *r, struct err *e)
+{
+	static const enum x11_window_verb verbs[] = {
+		[DESKTOP_WINDOW_FOCUS] = X11_WINDOW_FOCUS,
+		[DESKTOP_WINDOW_RAISE] = X11_WINDOW_RAISE,
+		[DESKTOP_WINDOW_MOVE] = X11_WINDOW_MOVE,
+		[DESKTOP_WINDOW_CLOSE] = X11_WINDOW_CLOSE,
+	};
+	struct x11_window_request q = {.id = r->id,
+				       .verb = verbs[r->verb],
+				       .moves = r->to != NULL,
+				       .resizes = r->resizes};
+	struct coords_point to = {0};
+	struct coords_region size = {0, 0, r->width_px, r->height_px};
+	struct coords_size seen;
+	struct coords_view view;
+
+	if (r->verb == DESKTOP_WINDOW_MOVE) {
+		if (size_as_seen(d, t, &seen, e) != 0 ||
+		    (r->to && to_points(d, t, r->to, 1, &to, e) != 0))
+			return -1;
+		view = coords_view(seen, t->tier);
+		size = coords_frame_to_desktop(&view, &size);
+		q.frame =
+			(struct x11_frame){to.x, to.y, (unsigned)size.width_px,
+					   (unsigned)size.height_px};
+	}
+	return x11_window_ask(d->x, &q, e);
+}
+
+int desktop_window(struct desktop *d, const struct turn *t,
+		   const struct desktop_window_request *r, struct err *e)
+{
+	begin_input(d, t);
+	return end(d, window(d, t, r, e));
 }
 
 int desktop_release(struct desktop *d, const struct turn *t, struct err *e)

@@ -128,6 +128,27 @@ int desktop_has_window(struct desktop *d, const struct turn *t,
 		       const char *part, bool *ret, struct err *e)
 	__attribute__((warn_unused_result));
 
+/* The windows that the window manager lists, the topmost first. */
+struct desktop_window {
+	uint32_t id;
+	char *title, *program; /* UTF-8, the guest's */
+	uint32_t pid;	       /* 0: unknown */
+	int64_t workspace;     /* -1: all, or unknown */
+	bool focused, minimized;
+	/* with its frame, in px of the full screenshot; may reach over its
+	 * edges */
+	struct coords_region frame;
+};
+struct desktop_windows {
+	struct desktop_window *at;
+	unsigned count;
+	bool cut; /* there are more */
+};
+int desktop_windows(struct desktop *d, const struct turn *t,
+		    struct desktop_windows *ret, struct err *e)
+	__attribute__((warn_unused_result));
+void desktop_windows_finish(struct desktop_windows *l);
+
 /*
  * Bracket an action: what the desktop looks like, and what moves on it anyhow;
  * then what became of it, once nothing else has changed for quiet_ms, or after
@@ -180,6 +201,24 @@ int desktop_type(struct desktop *d, const struct turn *t, const char *text,
 int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
 		unsigned repeat, struct err *e)
 	__attribute__((warn_unused_result));
+/* Asks the window manager. */
+enum desktop_window_verb {
+	DESKTOP_WINDOW_FOCUS,
+	DESKTOP_WINDOW_RAISE,
+	DESKTOP_WINDOW_MOVE,
+	DESKTOP_WINDOW_CLOSE,
+};
+struct desktop_window_request {
+	uint32_t id;
+	enum desktop_window_verb verb;
+	/* MOVE: one of them or both */
+	const struct desktop_place *to; /* of the frame's top left corner */
+	bool resizes;			/* to this, with its frame */
+	int64_t width_px, height_px;	/* of the full screenshot */
+};
+int desktop_window(struct desktop *d, const struct turn *t,
+		   const struct desktop_window_request *r, struct err *e)
+	__attribute__((warn_unused_result));
 /* Let go of all buttons and modifiers: after a connection was lost in the
  * middle of input. */
 int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
@@ -187,6 +226,11 @@ int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
 
 CLEANUP_DEFINE(desktop_memory, struct desktop_memory, desktop_memory_free)
 #define auto_desktop_memory __attribute__((cleanup(cleanup_desktop_memory_)))
+static inline void cleanup_desktop_windows_(struct desktop_windows *l)
+{
+	desktop_windows_finish(l);
+}
+#define auto_desktop_windows __attribute__((cleanup(cleanup_desktop_windows_)))
 CLEANUP_DEFINE(desktop, struct desktop, desktop_free)
 #define auto_desktop __attribute__((cleanup(cleanup_desktop_)))
 CLEANUP_DEFINE(desktop_shot, struct desktop_shot, desktop_shot_free)

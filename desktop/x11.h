@@ -141,6 +141,49 @@ int x11_await_still(struct x11 *x, unsigned still_ms, unsigned cap_ms,
 int x11_find_title(struct x11 *x, const char *part, bool *ret, struct err *e)
 	__attribute__((warn_unused_result));
 
+/* ---- windows (x11_windows.c) ---- */
+
+#define X11_WINDOWS_COUNT 256
+struct x11_frame { /* with its border and title bar */
+	int x, y;
+	unsigned width_px, height_px;
+};
+struct x11_window {
+	uint32_t id;
+	char title[512], program[128]; /* UTF-8; the guest's */
+	uint32_t pid;		       /* as the program says; 0: it does not */
+	int64_t workspace; /* counted from 0; -1: all of them, or unknown */
+	bool focused, minimized;
+	struct x11_frame frame;
+	/* of the frame, what is around the window: left, right, top, bottom */
+	unsigned around[4];
+};
+struct x11_windows {
+	struct x11_window *at; /* the topmost first */
+	unsigned count;
+	bool cut; /* there are more */
+};
+/* As the window manager lists them; ERR_STATE when there is none. */
+int x11_windows(struct x11 *x, struct x11_windows *ret, struct err *e)
+	__attribute__((warn_unused_result));
+void x11_windows_finish(struct x11_windows *l);
+/* Requests to the window manager, who may do otherwise. ERR_NOT_FOUND when no
+ * such window is open. */
+enum x11_window_verb {
+	X11_WINDOW_FOCUS,
+	X11_WINDOW_RAISE,
+	X11_WINDOW_MOVE, /* and resize */
+	X11_WINDOW_CLOSE,
+};
+struct x11_window_request {
+	uint32_t id;
+	enum x11_window_verb verb;
+	bool moves, resizes; /* which of the frame counts */
+	struct x11_frame frame;
+};
+int x11_window_ask(struct x11 *x, const struct x11_window_request *r,
+		   struct err *e) __attribute__((warn_unused_result));
+
 /* ---- the keyboard (x11_keyboard.c) ---- */
 
 struct xkbmap;

@@ -15,6 +15,7 @@
 
 #include "desktop/x11.h"
 #include "desktop/xgate.h"
+#include "desktop/xprop.h"
 #include "desktop/xsetup.h"
 
 #include <xcb/xcb.h>
@@ -27,7 +28,17 @@ enum x11_atom {
 	X11_ATOM_NET_WM_PING,
 	X11_ATOM_BOUND,
 	X11_ATOM_NET_CLIENT_LIST,
+	X11_ATOM_NET_CLIENT_LIST_STACKING,
+	X11_ATOM_NET_ACTIVE_WINDOW,
+	X11_ATOM_NET_SUPPORTING_WM_CHECK,
+	X11_ATOM_NET_CLOSE_WINDOW,
+	X11_ATOM_NET_MOVERESIZE_WINDOW,
+	X11_ATOM_NET_FRAME_EXTENTS,
 	X11_ATOM_NET_WM_NAME,
+	X11_ATOM_NET_WM_PID,
+	X11_ATOM_NET_WM_DESKTOP,
+	X11_ATOM_NET_WM_STATE,
+	X11_ATOM_NET_WM_STATE_HIDDEN,
 	X11_ATOM_COUNT,
 };
 
@@ -79,6 +90,27 @@ int x11_ask_cursor(struct x11 *x, unsigned *ret_seq, struct err *e)
 	__attribute__((warn_unused_result));
 int x11_take_cursor(struct x11 *x, unsigned seq, struct x11_cursor *ret,
 		    struct err *e) __attribute__((warn_unused_result));
+/* Properties (x11_property.c). Of a reply that is kept, *ret_reply is to be
+ * freed; NULL, with an empty value, when there is no such property or window.
+ * max_len: a multiple of 4. */
+int x11_ask_property(struct x11 *x, uint32_t window, uint32_t atom,
+		     uint32_t max_len, unsigned *ret_seq, struct err *e)
+	__attribute__((warn_unused_result));
+int x11_take_property(struct x11 *x, unsigned seq, void **ret_reply,
+		      struct xprop *ret, struct err *e)
+	__attribute__((warn_unused_result));
+int x11_take_text(struct x11 *x, unsigned seq, char *ret, size_t size,
+		  struct err *e) __attribute__((warn_unused_result));
+int x11_take_words(struct x11 *x, unsigned seq, uint32_t *ret, unsigned max,
+		   unsigned *ret_count, struct err *e)
+	__attribute__((warn_unused_result));
+struct x11_of {
+	uint32_t window;
+	enum x11_atom name;
+};
+int x11_get_words(struct x11 *x, struct x11_of of, uint32_t *ret, unsigned max,
+		  unsigned *ret_count, struct err *e)
+	__attribute__((warn_unused_result));
 int x11_keyboard_open(struct x11 *x, struct err *e)
 	__attribute__((warn_unused_result));
 

@@ -98,7 +98,8 @@ static void add_fenced(json_t *content, const char *key, const char *guest)
 	add_text(content, text);
 }
 
-/* A text, or texts as lines; NULL: neither. free() */
+/* A text, or texts as lines, records among them as JSON; NULL: neither.
+ * free() */
 static char *join_lines(const json_t *v)
 {
 	char *text = NULL;
@@ -106,9 +107,12 @@ static char *join_lines(const json_t *v)
 	if (json_is_string(v))
 		return alloc_str(json_string_value(v));
 	for (size_t i = 0; i < json_array_size(v); i++) {
-		const char *line = json_string_value(json_array_get(v, i));
-		char *longer = alloc_printf("%s%s%s", text ? text : "",
-					    text ? "\n" : "", line ? line : "");
+		const json_t *item = json_array_get(v, i);
+		const char *line = json_string_value(item);
+		autofree char *record = line ? NULL : json_print(item);
+		char *longer =
+			alloc_printf("%s%s%s", text ? text : "",
+				     text ? "\n" : "", line ? line : record);
 
 		free(text);
 		text = longer;

@@ -152,6 +152,52 @@ static const struct op_param actions_params[] = {
 	TABLE_SETTLE,
 	TABLE_END};
 
+static const char *const window_verbs[] = {"focus", "raise", "move", "close",
+					   NULL};
+
+static const struct op_param vm_params[] = {TABLE_VM, TABLE_END};
+
+static const struct op_param window_params[] = {
+	TABLE_VM,
+	{.name = "window",
+	 .type = OP_INT,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = UINT32_MAX,
+	 .help = "Its id, from vm_windows"},
+	{.name = "verb",
+	 .type = OP_ENUM,
+	 .choices = window_verbs,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .help = "focus (which also shows it), raise (above all others), move "
+		 "(also resizes), close (as its X button does: it may ask "
+		 "first)"},
+	{.name = "x",
+	 .type = OP_INT,
+	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
+	 .unit = "px",
+	 .help = "move: where its frame's left edge goes, in px of the full "
+		 "screenshot"},
+	{.name = "y",
+	 .type = OP_INT,
+	 .max = LIMIT_DESKTOP_SIDE_PX - 1,
+	 .unit = "px",
+	 .help = "move: where its frame's top edge goes"},
+	{.name = "width",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = LIMIT_DESKTOP_SIDE_PX,
+	 .unit = "px",
+	 .help = "move: width of its frame"},
+	{.name = "height",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = LIMIT_DESKTOP_SIDE_PX,
+	 .unit = "px",
+	 .help = "move: height of its frame"},
+	TABLE_AFTER,
+	TABLE_END};
+
 static const struct op_param wait_params[] = {
 	{.name = "job",
 	 .type = OP_STRING,
@@ -303,6 +349,42 @@ static const struct op_field actions_fields[] = {
 	SHOT_FIELDS,
 	TABLE_END};
 
+static const struct op_field window_fields[] = {
+	{.name = "id", .type = OP_FIELD_INT, .help = "For vm_window"},
+	{.name = "title", .help = "Its title"},
+	{.name = "program", .help = "The class of its program"},
+	{.name = "pid",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Of its process, as that says"},
+	{.name = "focused",
+	 .type = OP_FIELD_BOOL,
+	 .help = "Keys that are typed go to it"},
+	{.name = "minimized", .type = OP_FIELD_BOOL, .help = "Not shown"},
+	{.name = "workspace",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "The one that it is on, counted from 0"},
+	{.name = "x",
+	 .type = OP_FIELD_INT,
+	 .help = "Left edge of its frame, in px of the full screenshot; may be "
+		 "outside of it"},
+	{.name = "y", .type = OP_FIELD_INT, .help = "Top edge of its frame"},
+	{.name = "width", .type = OP_FIELD_INT, .help = "With its frame"},
+	{.name = "height", .type = OP_FIELD_INT, .help = "With its frame"},
+	TABLE_END};
+
+static const struct op_field windows_fields[] = {
+	{.name = "rows",
+	 .type = OP_FIELD_RECORDS,
+	 .fields = window_fields,
+	 .help = "The windows, the topmost first"},
+	{.name = "cut",
+	 .type = OP_FIELD_BOOL,
+	 .maybe = true,
+	 .help = "true: there are more, further down"},
+	TABLE_END};
+
 const struct op table_desktop[] = {
 	{.name = "vm_screenshot",
 	 .verb = "screenshot",
@@ -413,5 +495,30 @@ const struct op table_desktop[] = {
 		 "the person: to look yourself, call vm_screenshot.",
 	 .fields = shot_fields,
 	 .params = view_params},
+	{.name = "vm_windows",
+	 .verb = "windows",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_AGENT | OP_PERSON,
+	 .result = OP_RESULT_TABLE,
+	 .summary = "List the windows on a VM's desktop",
+	 .description =
+		 "Lists the open windows as the window manager has them, the "
+		 "topmost first, with their ids for vm_window. Their places "
+		 "are pixels of the full screenshot, frame included.",
+	 .fields = windows_fields,
+	 .params = vm_params,
+	 .columns = "id,title,program,pid?,focused,minimized,x,y,width,height",
+	 .guest_text = "rows"},
+	{.name = "vm_window",
+	 .verb = "window",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Focus, raise, move or close a window of a VM's desktop",
+	 .description = "Asks the window manager, for a window that "
+			"vm_windows lists. What came of it is to be seen in "
+			"what changed, or by vm_windows.",
+	 .fields = input_fields,
+	 .params = window_params},
 	TABLE_END,
 };

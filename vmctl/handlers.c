@@ -32,6 +32,8 @@ static const struct {
 	{"vm_wait", op_vm_wait},
 	{"vm_actions", op_vm_actions},
 	{"vm_view", op_vm_view},
+	{"vm_windows", op_vm_windows},
+	{"vm_window", op_vm_window},
 	{"vm_grant", op_vm_grant},
 	{"vm_revoke", op_vm_revoke},
 	{"vm_grants", op_vm_grants},

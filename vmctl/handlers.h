@@ -26,6 +26,8 @@ call_handler op_vm_scroll;
 call_handler op_vm_type;
 call_handler op_vm_key;
 call_handler op_vm_actions;
+call_handler op_vm_windows;
+call_handler op_vm_window;
 call_handler op_vm_list;
 call_handler op_vm_info;
 call_handler op_vm_new;

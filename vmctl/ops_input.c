@@ -150,6 +150,42 @@ static int act_key(struct deskconn_visit *v, const json_t *args, struct err *e)
 			   number_of(args, "repeat"), e);
 }
 
+static int act_window(struct deskconn_visit *v, const json_t *args,
+		      struct err *e)
+{
+	static const struct {
+		const char *name;
+		enum desktop_window_verb verb;
+	} verbs[] = {{"focus", DESKTOP_WINDOW_FOCUS},
+		     {"raise", DESKTOP_WINDOW_RAISE},
+		     {"move", DESKTOP_WINDOW_MOVE},
+		     {"close", DESKTOP_WINDOW_CLOSE}};
+	const char *verb = text_of(args, "verb");
+	json_t *width = json_object_get(args, "width");
+	json_t *height = json_object_get(args, "height");
+	struct desktop_window_request r = {.id = number_of(args, "window")};
+	struct desktop_place to;
+	bool given;
+
+	for (size_t i = 0; i < ARRAY_COUNT(verbs); i++) {
+		if (strcmp(verbs[i].name, verb) == 0)
+			r.verb = verbs[i].verb;
+	}
+	if (get_place(args, &to, &given, e) != 0)
+		return -1;
+	r.to = given ? &to : NULL;
+	r.resizes = json_is_integer(width);
+	r.width_px = json_integer_value(width);
+	r.height_px = json_integer_value(height);
+	if (r.resizes != json_is_integer(height))
+		return err_set(e, ERR_INVALID, "width and height go together");
+	if ((r.verb == DESKTOP_WINDOW_MOVE) != (given || r.resizes))
+		return err_set(e, ERR_INVALID,
+			       "x and y, width and height, or all four go with "
+			       "move, and move with them");
+	return desktop_window(v->desktop, &v->turn, &r, e);
+}
+
 static int act_wait(struct deskconn_visit *v, const json_t *args, struct err *e)
 {
 	double seconds = json_number_value(json_object_get(args, "seconds"));
@@ -248,6 +284,7 @@ INPUT(move)
 INPUT(drag)
 INPUT(type)
 INPUT(key)
+INPUT(window)
 
 /* ---- several in a row ---- */
 

@@ -582,6 +582,79 @@ keys() {
 	stop_driver
 }
 
+# ---- windows --------------------------------------------------------------------------
+
+window_id() { # TITLE
+	drive windows
+	sed -n "s/^\(.*; \)*\([0-9]*\) '$1' .*/\2/p" <<< "$answer"
+}
+windows_are() { # their titles, in order, the topmost first
+	drive windows
+	[ "$(grep -o "[0-9]* '[^']*' 'XTerm'" <<< "$answer" |
+		sed "s/^[0-9]* '\(.*\)' 'XTerm'/\1/" | tr '\n' ' ')" = "$*" ]
+}
+says() { # what the list of windows must show
+	drive windows
+	[[ $answer == *"$1"* ]]
+}
+start_terminal() { # TITLE GEOMETRY
+	xterm -T "$1" -geometry "$2" -e sleep 600 2> /dev/null &
+	pids+=("$!")
+	await says "'$1'" || fail "no window $1"
+}
+
+windows() {
+	local one two wm
+	start_x 1920x1080
+	start_driver
+	refuse "state: no window manager runs on this desktop" windows
+	openbox > /dev/null 2>&1 &
+	wm=$!
+	pids+=("$wm")
+	await has_manager || fail "openbox does not start"
+	drive windows
+	[[ $answer == "ok "* ]] || fail "no windows: $answer"
+	start_terminal eins 40x10+100+100
+	start_terminal zwei 40x10+300+200
+	one=$(window_id eins)
+	two=$(window_id zwei)
+	xprop -id "$one" -f _NET_WM_NAME 8u -set _NET_WM_NAME 'Fenster 中'
+	[ -n "$one" ] && [ -n "$two" ] || fail "ids: $one, $two"
+	await windows_are "zwei Fenster 中 " || fail "order: $answer"
+	drive window "$two" focus
+	await says "$two 'zwei' 'XTerm' 1 0" || fail "focused: $answer"
+	drive window "$one" raise
+	await windows_are "Fenster 中 zwei " || fail "raised: $answer"
+	says "$two 'zwei' 'XTerm' 1 0" || fail "raising took the focus: $answer"
+	drive window "$one" focus
+	await says "$one 'Fenster 中' 'XTerm' 1 0" || fail "focus: $answer"
+	# the whole frame, in px of the screenshot
+	drive shot "$tmp/shot.png"
+	drive seen
+	drive window "$two" move 400 300
+	await says "$two 'zwei' 'XTerm' 0 0 400 300 " || fail "moved: $answer"
+	drive window "$two" move - - 500 400
+	await says "$two 'zwei' 'XTerm' 0 0 400 300 " || fail "grown: $answer"
+	# whole characters only
+	[[ $answer =~ $two\ \'zwei\'\ \'XTerm\'\ 0\ 0\ 400\ 300\ ([0-9]+)\ ([0-9]+) ]]
+	if [ "${BASH_REMATCH[1]}" -lt 490 ] || [ "${BASH_REMATCH[1]}" -gt 500 ] ||
+		[ "${BASH_REMATCH[2]}" -lt 385 ] || [ "${BASH_REMATCH[2]}" -gt 400 ]; then
+		fail "size: $answer"
+	fi
+	refuse "is outside the screenshot" window "$two" move 5000 1
+	refuse "no room for its frame" window "$two" move - - 1 1
+	refuse "not_found: no window 77 is open" window 77 focus
+	drive window "$one" close
+	await windows_are "zwei " || fail "closed: $answer"
+	# one that died leaves behind what says it is there
+	kill -9 "$wm"
+	wait "$wm" 2> /dev/null || true
+	refuse "no window manager runs on this desktop" windows
+	refuse "no window manager runs on this desktop" window "$two" close
+	stop_driver
+	stop "$xvnc"
+}
+
 # ---- over ssh, as the service reaches it ---------------------------------------------
 
 over_ssh() {
@@ -649,7 +722,8 @@ hostile() { # LIE N
 	await test -S "$x" || fail "xhostile does not start: $(cat "$x.err")"
 	out=$(printf '%s\n' "shot $x.png" "after 50 300 click 5 5 1 1 ctrl" \
 		"settled $x.png" rest "shot $x.png" \
-		"type $tmp/hostile.text" "key 1 ctrl+c" |
+		"type $tmp/hostile.text" "key 1 ctrl+c" \
+		windows "window 16 move 5 5 300 200" |
 		timeout 60 "$asan/desktop_drive" "$x" "$XAUTHORITY" 57 400 \
 			2>&1) || rc=$?
 	took=$(((${EPOCHREALTIME/./} - started) / 1000))
@@ -672,18 +746,19 @@ hostile_servers() {
 	printf 'aé中😀b' > "$tmp/hostile.text"
 	{
 		# to the start, a shot, an action and what comes of it
-		for n in 0 1 4 7 8 9 20 {39..70}; do
+		for n in 0 1 4 7 8 9 20 30 {50..82} 95 100 105 110 \
+			{115..145..3}; do
 			for lie in close huge wrap more less error ahead \
 				behind twice; do
 				echo "$lie $n"
 			done
 		done
 		# each another way
-		for n in {24..70} {1000..1003}; do
+		for n in {24..145..2} {1000..1003}; do
 			echo "scramble $n"
 		done
 		# these take the whole of their time
-		for n in 0 5 42 43 44 45 48 56 66; do
+		for n in 0 5 53 54 55 56 59 67 77 100 125 137; do
 			for lie in stall half drip events messages damage \
 				generic errors junk; do
 				echo "$lie $n"
@@ -700,7 +775,7 @@ hostile_servers() {
 }
 
 # each part starts a server of its own; `desktop.sh PART…` runs only those
-parts=(screenshots changes settling mirror resizing mouse typing keys over_ssh hostile_servers)
+parts=(screenshots changes settling mirror resizing mouse typing keys windows over_ssh hostile_servers)
 mouse() {
 	click_grid 1024 768 1024 768
 	click_grid 1920 1080 1456 819

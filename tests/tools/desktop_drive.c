@@ -12,6 +12,9 @@
  *                                     none)
  *   move X Y                          drag BUTTON MODS X Y X Y …
  *   type FILE                         key REPEAT CHORDS…
+ *   windows                           id title program focused minimized x y
+ *                                     width height, a line each
+ *   window ID focus|raise|close       window ID move X|- Y [WIDTH HEIGHT]
  *   release                           rest
  *   seen                              what follows is of one who saw the last
  *                                     shot
@@ -218,6 +221,51 @@ static int do_key(struct drive *v, int argc, char *argv[], struct err *e)
 	return rc;
 }
 
+static int do_windows(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	auto_desktop_windows struct desktop_windows l = {0};
+	struct turn t = turn_of(v);
+
+	(void)argc;
+	(void)argv;
+	if (desktop_windows(v->d, &t, &l, e) != 0)
+		return -1;
+	for (unsigned i = 0; i < l.count; i++) {
+		const struct desktop_window *w = &l.at[i];
+
+		printf("%" PRIu32 " '%s' '%s' %d %d %" PRId64 " %" PRId64
+		       " %" PRId64 " %" PRId64 "; ",
+		       w->id, w->title, w->program, w->focused, w->minimized,
+		       w->frame.x, w->frame.y, w->frame.width_px,
+		       w->frame.height_px);
+	}
+	return 0;
+}
+
+static int do_window(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct desktop_window_request r = {.id = (uint32_t)number(argv[1])};
+	struct desktop_place to;
+	struct turn t = turn_of(v);
+
+	if (strcmp(argv[2], "raise") == 0)
+		r.verb = DESKTOP_WINDOW_RAISE;
+	else if (strcmp(argv[2], "close") == 0)
+		r.verb = DESKTOP_WINDOW_CLOSE;
+	else if (strcmp(argv[2], "move") == 0)
+		r.verb = DESKTOP_WINDOW_MOVE;
+	if (argc > 4 && strcmp(argv[3], "-") != 0) {
+		to = (struct desktop_place){number(argv[3]), number(argv[4])};
+		r.to = &to;
+	}
+	if (argc > 6) {
+		r.resizes = true;
+		r.width_px = number(argv[5]);
+		r.height_px = number(argv[6]);
+	}
+	return desktop_window(v->d, &t, &r, e);
+}
+
 static int do_release(struct drive *v, int argc, char *argv[], struct err *e)
 {
 	struct turn t = turn_of(v);
@@ -244,12 +292,13 @@ static const struct command {
 	int min_argc;
 	int (*run)(struct drive *v, int argc, char *argv[], struct err *e);
 } commands[] = {
-	{"shot", 2, do_shot},  {"settled", 2, do_settled},
-	{"since", 3, do_shot}, {"click", 6, do_click},
-	{"move", 3, do_move},  {"drag", 7, do_drag},
-	{"type", 2, do_type},  {"key", 3, do_key},
-	{"rest", 1, do_rest},  {"release", 1, do_release},
-	{"seen", 1, do_seen},  {"after", 4, do_after},
+	{"shot", 2, do_shot},	    {"settled", 2, do_settled},
+	{"since", 3, do_shot},	    {"click", 6, do_click},
+	{"move", 3, do_move},	    {"drag", 7, do_drag},
+	{"type", 2, do_type},	    {"key", 3, do_key},
+	{"rest", 1, do_rest},	    {"release", 1, do_release},
+	{"seen", 1, do_seen},	    {"after", 4, do_after},
+	{"windows", 1, do_windows}, {"window", 3, do_window},
 };
 
 static int run_command(struct drive *v, int argc, char *argv[], struct err *e)

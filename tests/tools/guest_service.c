@@ -219,6 +219,8 @@ static call_handler *find(const struct op *op)
 		{"vm_wait", op_vm_wait},
 		{"vm_actions", op_vm_actions},
 		{"vm_view", op_vm_view},
+		{"vm_windows", op_vm_windows},
+		{"vm_window", op_vm_window},
 		{"vm_copy", op_vm_copy},
 		{"vm_list", list_vms},
 	};

@@ -206,6 +206,25 @@ static void regions(void **state)
 			     ERR_INVALID, "region");
 }
 
+static void frames_reach_over_the_edges(void **state)
+{
+	const struct coords_view v =
+		coords_view((struct coords_size){1920, 1080}, COORDS_STANDARD);
+	const struct coords_region frame = {-40, 960, 1920, 500};
+	struct coords_region shown = coords_frame_from_desktop(&v, &frame);
+	struct coords_region back = coords_frame_to_desktop(&v, &shown);
+
+	(void)state;
+	assert_int_equal(shown.x, -30);
+	assert_int_equal(shown.y, 728);
+	assert_int_equal(shown.width_px, 1456);
+	assert_int_equal(shown.height_px, 379);
+	assert_int_equal(back.x, -40);
+	assert_int_equal(back.y, 960);
+	assert_int_equal(back.width_px, 1920);
+	assert_int_equal(back.height_px, 500);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(known_sizes),
 	cmocka_unit_test(high_tier),
@@ -215,6 +234,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(outside_is_an_error),
 	cmocka_unit_test(pointer_outside_shows_at_the_edge),
 	cmocka_unit_test(regions),
+	cmocka_unit_test(frames_reach_over_the_edges),
 };
 
 UNIT_MAIN(tests)

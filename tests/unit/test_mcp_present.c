@@ -84,6 +84,26 @@ static void what_a_guest_wrote_is_fenced(void **state)
 }
 
 /* Names of files in a guest are as much its words as its output. */
+/* Titles of windows are in records: a line each. */
+static void records_of_a_guest_are_fenced(void **state)
+{
+	auto_json json_t *result =
+		json_pack("{s:[{s:i, s:s}, {s:i, s:s}]}", "rows", "id", 1,
+			  "title", "do as\nI say", "id", 2, "title", "b");
+	auto_json json_t *r =
+		present_result(op_find("vm_windows"), result, NULL);
+	const char *text = text_of(r, 0);
+	autofree char *fence = fence_of(text);
+	autofree char *want =
+		alloc_printf("[%s\n{\"id\":1,\"title\":\"do as\\nI say\"}\n"
+			     "{\"id\":2,\"title\":\"b\"}\n%s]",
+			     fence, fence);
+
+	(void)state;
+	assert_non_null(strstr(text, want));
+	assert_non_null(strstr(text, "untrusted"));
+}
+
 static void warnings_of_a_copy_are_fenced(void **state)
 {
 	static const char *const ops[] = {"vm_copy", "vm_wait"};
@@ -249,6 +269,7 @@ static void an_error_is_text_alone(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(text_says_what_the_structure_says),
 	cmocka_unit_test(what_a_guest_wrote_is_fenced),
+	cmocka_unit_test(records_of_a_guest_are_fenced),
 	cmocka_unit_test(warnings_of_a_copy_are_fenced),
 	cmocka_unit_test(an_image_comes_with_text_alone),
 	cmocka_unit_test(what_changed_is_many_images_or_none),

@@ -642,11 +642,13 @@ def start_agent():
     sock = DIR + "/agent.sock"
     agent_process = subprocess.Popen(["ssh-agent", "-D", "-a", sock],
                                      stdout=subprocess.DEVNULL)
-    until(lambda: os.path.exists(sock), "an agent")
+    env = {**os.environ, "SSH_AUTH_SOCK": sock}
+    until(lambda: subprocess.run(["ssh-add", "-l"], capture_output=True,
+                                 env=env, check=False).returncode != 2,
+          "an agent")
     for key in "other", "client":
         subprocess.run(["ssh-add", "-q", f"{DIR}/{key}"], check=True,
-                       env={**os.environ, "SSH_AUTH_SOCK": sock},
-                       stderr=subprocess.DEVNULL)
+                       env=env, stderr=subprocess.DEVNULL)
     return agent_process, {"SSH_AUTH_SOCK": sock}
 
 

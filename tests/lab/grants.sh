@@ -3,13 +3,14 @@
 # it and taken back; and what a reboot and panic leave of it.
 #
 #   tests/lab/grants.sh           (enters the lab by itself)
+#
+# What stands in single quotes is for the guest's shell; wait_for calls.
+# shellcheck disable=SC2016,SC2317
 if [ -z "${BOXERY_LAB:-}" ]; then
 	exec "$(dirname "$0")/run" "$0" "$@"
 fi
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
-# what stands in single quotes is for the guest's shell
-# shellcheck disable=SC2016
 
 home=$(mktemp -d /tmp/boxery-grants-XXXXXX)
 chmod 711 "$home"

@@ -177,6 +177,14 @@ static int project_now(struct store *st, const char *vm, struct err *e)
 
 /* -- what is held and what is added ---------------------------------------- */
 
+/* Since when what is asked now would have to last. */
+static int64_t counted_from(const struct store_grant *held,
+			    const struct store_add *a)
+{
+	return a->now_s - held->approved_s < a->again_s ? held->approved_s
+							 : a->now_s;
+}
+
 static bool is_held(const struct rows *r, const struct grant *g,
 		    const struct store_add *a)
 {
@@ -185,7 +193,8 @@ static bool is_held(const struct rows *r, const struct grant *g,
 
 		if (grant_equal(&held->grant, g))
 			return terms_within(&a->terms, held->end_s,
-					    held->uses_left, a->now_s);
+					    held->uses_left,
+					    counted_from(held, a));
 	}
 	return false;
 }

@@ -67,6 +67,9 @@ struct store_add {
 	struct terms terms;
 	const char *by, *how;
 	int64_t now_s;
+	/* A request made again within so many seconds of its yes asks for no
+	 * more time than that yes gave. */
+	int64_t again_s;
 };
 
 /* What of the set is not held within these terms; grantset_finish(). */

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/path.h"
 #include "grants/event.h"
 #include "grants/policy.h"
@@ -69,6 +70,9 @@ static struct store_add addition(const struct granting *g,
 		.by = call_client(g->call),
 		.how = g->how,
 		.now_s = time(NULL),
+		/* an agent whose person answered elsewhere, which it cannot
+		 * see, asks again to find that answer */
+		.again_s = call_from_agent(g->call) ? LIMIT_APPROVAL_S : 0,
 	};
 }
 

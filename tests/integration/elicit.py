@@ -453,7 +453,12 @@ def approved_elsewhere():
     os.write(fd, b"y\n")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(fd)
+    # F12: the call that finds the answer is later than the answer
+    time.sleep(2.1)
     is_state(c.call(**ask), "held")
+    assert not waiting()
+    # for longer is another request
+    is_state(c.call(**{**ask, "for": "2h"}), "pending")
     c.t.close()
 
 

@@ -67,7 +67,7 @@ static int add(const char *vm, const char *texts, struct terms t, int64_t now_s,
 	       struct err *e)
 {
 	struct grantset s = set_of(texts);
-	struct store_add a = {vm, &s, t, "1000:cli", "terminal", now_s};
+	struct store_add a = {vm, &s, t, "1000:cli", "terminal", now_s, 0};
 	int rc = store_add(store, &a, e);
 
 	grantset_finish(&s);
@@ -162,18 +162,24 @@ static void missing(void **state)
 		struct terms terms;
 		int64_t now_s;
 		const char *want; /* what a person is asked */
+		int64_t again_s;
 	} rows[] = {
-		{"llm:openai", {0}, NOW, "[]"},
-		{"llm:openai", {.for_s = 5}, NOW, "[]"},
-		{"llm:openai llm:ollama", {0}, NOW, "[\"llm:ollama\"]"},
-		{"env:A", {.for_s = 60}, NOW, "[]"},
-		{"env:A", {.for_s = 61}, NOW, "[\"env:A\"]"},
-		{"env:A", {0}, NOW, "[\"env:A\"]"},
-		{"env:A", {.for_s = 1}, NOW + 60, "[\"env:A\"]"},
-		{"github:a/b:ro", {0}, NOW, "[]"},
-		{"github:a/b", {0}, NOW, "[\"github:a/b\"]"},
-		{"file:/a", {0}, NOW, "[]"},
-		{"file:/a→/b", {0}, NOW, "[\"file:/a→/b\"]"},
+		/* the same once more, a little later */
+		{"env:A", {.for_s = 60}, NOW + 9, "[]", 10},
+		{"env:A", {.for_s = 61}, NOW + 9, "[\"env:A\"]", 10},
+		{"env:A", {.for_s = 60}, NOW + 11, "[\"env:A\"]", 10},
+		{"env:A", {.for_s = 60}, NOW + 60, "[\"env:A\"]", 90},
+		{"llm:openai", {0}, NOW, "[]", 0},
+		{"llm:openai", {.for_s = 5}, NOW, "[]", 0},
+		{"llm:openai llm:ollama", {0}, NOW, "[\"llm:ollama\"]", 0},
+		{"env:A", {.for_s = 60}, NOW, "[]", 0},
+		{"env:A", {.for_s = 61}, NOW, "[\"env:A\"]", 0},
+		{"env:A", {0}, NOW, "[\"env:A\"]", 0},
+		{"env:A", {.for_s = 1}, NOW + 60, "[\"env:A\"]", 0},
+		{"github:a/b:ro", {0}, NOW, "[]", 0},
+		{"github:a/b", {0}, NOW, "[\"github:a/b\"]", 0},
+		{"file:/a", {0}, NOW, "[]", 0},
+		{"file:/a→/b", {0}, NOW, "[\"file:/a→/b\"]", 0},
 	};
 	struct err e = {0};
 
@@ -183,8 +189,13 @@ static void missing(void **state)
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
 		struct grantset s = set_of(rows[i].asked);
 		struct grantset rest = {0};
-		struct store_add a = {"demo", &s,	rows[i].terms,
-				      "x",    "dialog", rows[i].now_s};
+		struct store_add a = {.vm = "demo",
+				      .set = &s,
+				      .terms = rows[i].terms,
+				      .by = "x",
+				      .how = "dialog",
+				      .now_s = rows[i].now_s,
+				      .again_s = rows[i].again_s};
 
 		assert_ok(store_missing(store, &a, &rest, &e), &e);
 		auto_json json_t *list = grantset_json(&rest);
@@ -487,7 +498,7 @@ static void change_until_killed(void)
 	struct db *own = NULL;
 	struct store *st;
 	struct grantset s = set_of("llm:openai llm:ollama");
-	struct store_add a = {"demo", &s, {0}, "x", "terminal", NOW};
+	struct store_add a = {"demo", &s, {0}, "x", "terminal", NOW, 0};
 	struct err e = {0};
 
 	if (db_open(unit_path("boxery.db"), migrations, &own, &e) < 0)

@@ -89,15 +89,29 @@ int x11_ask_cursor(struct x11 *x, unsigned *ret_seq, struct err *e)
 	return 0;
 }
 
+/* A pointer without a picture: its place alone. */
+static int take_place(struct x11 *x, struct x11_cursor *ret, struct err *e)
+{
+	struct x11_pointer at;
+
+	if (x11_pointer(x, &at, e) != 0)
+		return -1;
+	*ret = (struct x11_cursor){
+		.hot_x = at.x, .hot_y = at.y, .x = at.x, .y = at.y};
+	return 0;
+}
+
 int x11_take_cursor(struct x11 *x, unsigned seq, struct x11_cursor *ret,
 		    struct err *e)
 {
 	autofree xcb_xfixes_get_cursor_image_reply_t *r = NULL;
 	size_t len, pixels_len;
+	uint8_t x_error = 0;
 
-	r = x11_reply(x, seq, sizeof(*r), &len, NULL, e);
+	r = x11_reply(x, seq, sizeof(*r), &len, &x_error, e);
+	/* nobody may see one whose owner is gone, such as a window manager */
 	if (!r)
-		return -1;
+		return x_error ? take_place(x, ret, e) : -1;
 	pixels_len = (size_t)r->width * r->height * PIXEL_LEN;
 	if (r->width > CURSOR_SIDE_PX || r->height > CURSOR_SIDE_PX ||
 	    len < sizeof(*r) + pixels_len)

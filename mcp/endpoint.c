@@ -62,6 +62,11 @@ unsigned endpoint_busy(struct endpoint *ep)
 	return httpsessions_busy(ep->sessions);
 }
 
+unsigned endpoint_streams(const struct endpoint *ep)
+{
+	return atomic_load(&ep->ex.streams_count);
+}
+
 /* -- answers --------------------------------------------------------------- */
 
 static void answer_error(struct endpoint_answer *ret, int status, int code,

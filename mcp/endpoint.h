@@ -81,6 +81,8 @@ void endpoint_tick(struct endpoint *ep);
 /* Refuse what comes, send readers away, end what is only waited for. */
 void endpoint_stop(struct endpoint *ep);
 unsigned endpoint_busy(struct endpoint *ep);
+/* Streams whose reader has not had, or not taken, their end. */
+unsigned endpoint_streams(const struct endpoint *ep);
 
 /* True: *ret is the answer. False: go on with endpoint_body(). */
 bool endpoint_head(struct endpoint *ep, struct endpoint_request *r,

@@ -62,6 +62,7 @@ void exchange_read(struct exchange *ex, const struct endpoint_request *r,
 	ssestream_unref(reading->stream);
 	watch_arm(ex->watch, s->watched, on_stream_gone, s,
 		  &s->session->who->revoked);
+	atomic_fetch_add(&ex->streams_count, 1);
 	ret->status = 200;
 	ret->stream = s;
 	if (atomic_load(&s->session->ended))
@@ -80,6 +81,7 @@ void exchange_stream_free(struct exchange_stream *s)
 	if (s->cancel_id && !ssereader_is_done(s->reader))
 		session_cancel(s->session->session, s->cancel_id);
 	ssereader_free(s->reader);
+	atomic_fetch_sub(&s->ex->streams_count, 1);
 	atomic_store(&s->session->seen_ms, deadline_now_ms());
 	httpsession_unref(s->session);
 	json_decref(s->cancel_id);

@@ -22,6 +22,7 @@ struct exchange {
 	/* Calls under way. exchange_streamed() gives back the place that its
 	 * caller took for one. */
 	atomic_uint calls_count;
+	atomic_uint streams_count; /* that somebody reads */
 };
 
 /* m is taken over by the call that it begins; else it is left. */

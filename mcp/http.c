@@ -50,6 +50,7 @@
 #define FILES_COUNT ((rlim_t)3 * LIMIT_HTTP_CONNECTIONS_COUNT)
 /* for calls to end when the server does; jobs go on in the service */
 #define STOP_MS 2000
+#define STOP_STREAMS_MS 500
 
 struct http {
 	struct endpoint *endpoint;
@@ -509,6 +510,10 @@ static bool stop(struct http *h)
 			return false;
 		deadline_sleep_ms(10);
 	}
+	/* who reads is told that it ends; who does not, is not waited for */
+	d = deadline_in_ms(STOP_STREAMS_MS);
+	while (endpoint_streams(h->endpoint) > 0 && !deadline_passed(d))
+		deadline_sleep_ms(10);
 	MHD_stop_daemon(h->daemon);
 	return true;
 }

@@ -25,6 +25,7 @@ struct desktop {
 	struct desktop_memory *memory; /* borrowed */
 	struct settle settle;
 	bool observed;
+	unsigned held; /* by desktop_press(): bit n for button n */
 };
 
 struct desktop_memory *desktop_memory_new(void)
@@ -336,8 +337,11 @@ static int click(struct desktop *d, const struct turn *t,
 	if ((c->at && to_points(d, t, c->at, 1, &at, e) != 0) ||
 	    to_hold(d, c->modifiers, keycodes, &mods, e) != 0)
 		return -1;
-	return input_click(d->x, c->at ? &at : NULL, c->button, c->count, &mods,
-			   e);
+	if (input_click(d->x, c->at ? &at : NULL, c->button, c->count, &mods,
+			e) != 0)
+		return -1;
+	d->held &= ~(1U << c->button);
+	return 0;
 }
 
 int desktop_click(struct desktop *d, const struct turn *t,
@@ -414,6 +418,53 @@ int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
 	return end(d, typing_chords(&d->typing, d->x, &c, t, e));
 }
 
+int desktop_hold(struct desktop *d, const struct turn *t, const char *keys,
+		 int64_t ms, struct err *e)
+{
+	struct keysym_chord chords[KEYSYM_CHORDS_COUNT];
+	struct typing_chords c = {
+		.chords = chords, .repeat = 1, .hold_ms = ms};
+
+	if (keysym_parse_chords(keys, chords, &c.count, e) != 0)
+		return -1;
+	if (c.count != 1)
+		return err_set(e, ERR_INVALID,
+			       "keys: one chord can be held, such as ctrl or "
+			       "shift+Right");
+	begin_input(d, t);
+	return end(d, typing_chords(&d->typing, d->x, &c, t, e));
+}
+
+static int press(struct desktop *d, const struct turn *t,
+		 const struct desktop_press *p, struct err *e)
+{
+	struct coords_point at = {0};
+
+	if (p->at && to_points(d, t, p->at, 1, &at, e) != 0)
+		return -1;
+	/* down, as far as anybody knows, from when it is asked for until its
+	 * release has arrived */
+	if (p->press)
+		d->held |= 1U << p->button;
+	if (input_press(d->x, p->at ? &at : NULL, p->button, p->press, e) != 0)
+		return -1;
+	if (!p->press)
+		d->held &= ~(1U << p->button);
+	return 0;
+}
+
+int desktop_press(struct desktop *d, const struct turn *t,
+		  const struct desktop_press *p, struct err *e)
+{
+	begin_input(d, t);
+	return end(d, press(d, t, p, e));
+}
+
+bool desktop_holds(const struct desktop *d)
+{
+	return d->held != 0;
+}
+
 static int window(struct desktop *d, const struct turn *t,
 		  const struct desktop_window_request *r, struct err *e)
 {
@@ -457,8 +508,10 @@ int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
 	int rc;
 
 	begin_input(d, t);
-	rc = typing_release(&d->typing, d->x, e);
+	rc = typing_release(d->x, e);
 	if (rc == 0)
 		rc = input_release(d->x, e);
+	if (rc == 0)
+		d->held = 0;
 	return end(d, rc);
 }

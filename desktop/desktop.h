@@ -201,6 +201,20 @@ int desktop_type(struct desktop *d, const struct turn *t, const char *text,
 int desktop_key(struct desktop *d, const struct turn *t, const char *keys,
 		unsigned repeat, struct err *e)
 	__attribute__((warn_unused_result));
+/* Press "ctrl+a", and release it after ms. */
+int desktop_hold(struct desktop *d, const struct turn *t, const char *keys,
+		 int64_t ms, struct err *e) __attribute__((warn_unused_result));
+/* A button goes down, until it goes up, is clicked, or desktop_release(). */
+struct desktop_press {
+	const struct desktop_place *at; /* NULL: where the pointer is */
+	enum input_button button;
+	bool press;
+};
+int desktop_press(struct desktop *d, const struct turn *t,
+		  const struct desktop_press *p, struct err *e)
+	__attribute__((warn_unused_result));
+/* Is a button down by desktop_press()? */
+bool desktop_holds(const struct desktop *d);
 /* Asks the window manager. */
 enum desktop_window_verb {
 	DESKTOP_WINDOW_FOCUS,
@@ -219,8 +233,8 @@ struct desktop_window_request {
 int desktop_window(struct desktop *d, const struct turn *t,
 		   const struct desktop_window_request *r, struct err *e)
 	__attribute__((warn_unused_result));
-/* Let go of all buttons and modifiers: after a connection was lost in the
- * middle of input. */
+/* Let go of all buttons and keys: after a connection was lost in the middle of
+ * input, or when who holds a button is gone. */
 int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
 	__attribute__((warn_unused_result));
 

@@ -57,6 +57,15 @@ int input_click(struct x11 *x, const struct coords_point *at,
 	return x11_sync(x, e);
 }
 
+int input_press(struct x11 *x, const struct coords_point *at,
+		enum input_button button, bool press, struct err *e)
+{
+	if (at)
+		x11_fake_motion(x, at->x, at->y, 0);
+	x11_fake_button(x, (uint8_t)button, press, 0);
+	return x11_sync(x, e);
+}
+
 /* ---- drag ---- */
 
 static unsigned length(struct coords_point a, struct coords_point b)

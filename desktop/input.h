@@ -43,6 +43,9 @@ int input_click(struct x11 *x, const struct coords_point *at,
 		enum input_button button, unsigned count,
 		const struct input_hold *mods, struct err *e)
 	__attribute__((warn_unused_result));
+int input_press(struct x11 *x, const struct coords_point *at,
+		enum input_button button, bool press, struct err *e)
+	__attribute__((warn_unused_result));
 struct input_path {
 	const struct coords_point *points;
 	size_t count; /* at least 1 */

@@ -35,4 +35,21 @@ static inline int turn_check(const struct turn *t, const char *what,
 	return deadline_check(t->deadline, what, e);
 }
 
+/* So long, unless it is time to stop. */
+static inline int turn_pause(const struct turn *t, int64_t ms, const char *what,
+			     struct err *e)
+{
+	struct pollfd p = {.fd = t->cancel_fd, .events = POLLIN};
+	struct deadline d = deadline_min(deadline_in_ms(ms), t->deadline);
+	struct err why = {0};
+
+	if (deadline_poll(&p, 1, d, what, &why) < 0 &&
+	    why.code != ERR_TIMEOUT) {
+		if (e)
+			*e = why;
+		return -1;
+	}
+	return turn_check(t, what, e);
+}
+
 #endif

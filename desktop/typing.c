@@ -352,6 +352,32 @@ static int find_press(const struct typing *t, const struct keysym_chord *chord,
 	return 0;
 }
 
+/* Down, for so long, and up, also when that was cut short. */
+static int hold_press(struct x11 *x, const struct press *p, int64_t ms,
+		      const struct turn *turn, struct err *e)
+{
+	int rc;
+
+	for (unsigned k = 0; k < p->count; k++)
+		x11_fake_key(x, p->keycodes[k], true, 0);
+	rc = x11_sync(x, e);
+	if (rc == 0)
+		rc = turn_pause(turn, ms, "holding keys", e);
+	for (unsigned k = p->count; k-- > 0;)
+		x11_fake_key(x, p->keycodes[k], false, 0);
+	return rc;
+}
+
+static void tap_press(struct x11 *x, const struct press *p, bool first)
+{
+	for (unsigned k = 0; k < p->count; k++)
+		x11_fake_key(x, p->keycodes[k], true,
+			     k == 0 && !first ? CHORD_MS : 0);
+	for (unsigned k = p->count; k-- > 0;)
+		x11_fake_key(x, p->keycodes[k], false,
+			     k + 1 == p->count ? KEY_MS : 0);
+}
+
 static int press_chords(struct typing *t, struct x11 *x,
 			const struct typing_chords *c, const struct turn *turn,
 			struct err *e)
@@ -366,14 +392,11 @@ static int press_chords(struct typing *t, struct x11 *x,
 		if (turn_check(turn, "pressing keys", e) != 0)
 			return -1;
 		for (unsigned i = 0; i < c->count; i++) {
-			const struct press *p = &presses[i];
-
-			for (unsigned k = 0; k < p->count; k++)
-				x11_fake_key(x, p->keycodes[k], true,
-					     k == 0 && (r || i) ? CHORD_MS : 0);
-			for (unsigned k = p->count; k-- > 0;)
-				x11_fake_key(x, p->keycodes[k], false,
-					     k + 1 == p->count ? KEY_MS : 0);
+			if (!c->hold_ms)
+				tap_press(x, &presses[i], r == 0 && i == 0);
+			else if (hold_press(x, &presses[i], c->hold_ms, turn,
+					    e) != 0)
+				return -1;
 		}
 		note_pressed(t, c->count);
 		if (x11_sync(x, e) != 0)
@@ -447,13 +470,15 @@ int typing_modifiers(struct typing *t, struct x11 *x,
 	return find_modifiers(t, chord, ret_keycodes, e);
 }
 
-int typing_release(struct typing *t, struct x11 *x, struct err *e)
+int typing_release(struct x11 *x, struct err *e)
 {
 	struct x11_key_state s;
-	struct aside ignored = {0};
 
-	if (load(t, x, e) != 0 || x11_key_state(x, &s, e) != 0)
+	if (x11_key_state(x, &s, e) != 0)
 		return -1;
-	lift(t, x, &s, &ignored);
+	for (unsigned i = 0; i < X11_KEYCODES; i++) {
+		if (s.down[i])
+			x11_fake_key(x, (uint8_t)i, false, 0);
+	}
 	return x11_sync(x, e);
 }

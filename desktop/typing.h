@@ -37,6 +37,7 @@ int typing_text(struct typing *t, struct x11 *x, const uint32_t *keysyms,
 struct typing_chords {
 	const struct keysym_chord *chords;
 	unsigned count, repeat;
+	int64_t hold_ms; /* each is held down for so long; 0: not */
 };
 int typing_chords(struct typing *t, struct x11 *x,
 		  const struct typing_chords *chords, const struct turn *turn,
@@ -46,8 +47,8 @@ int typing_modifiers(struct typing *t, struct x11 *x,
 		     const struct keysym_chord *chord,
 		     uint8_t ret_keycodes[KEYSYM_MODS_COUNT], struct err *e)
 	__attribute__((warn_unused_result));
-/* Release every modifier that is down: after input that was cut off. */
-int typing_release(struct typing *t, struct x11 *x, struct err *e)
+/* Release every key that is down: after input that was cut off. */
+int typing_release(struct x11 *x, struct err *e)
 	__attribute__((warn_unused_result));
 
 #endif

@@ -16,13 +16,15 @@ static const struct op_param wait_params[] = {{.name = "seconds",
 					       .flags = OP_REQUIRED,
 					       .max = 10,
 					       .unit = "s",
-					       .help = "How long to wait"},
+					       .help = "How long"},
 					      TABLE_END};
 static const struct op wait_row = {
 	.name = "wait", .flags = OP_AGENT, .params = wait_params};
 
-static const char *const actions[] = {"click", "move", "drag", "scroll",
-				      "type",  "key",  "wait"};
+static const char *const actions[] = {
+	"click", "move", "drag",       "scroll",   "type",
+	"key",	 "hold", "mouse_down", "mouse_up", "wait",
+};
 
 static const struct op *row_of(const char *action)
 {
@@ -66,7 +68,7 @@ static json_t *check_step(const json_t *step, struct err *e)
 	if (!row) {
 		err_set(e, ERR_INVALID,
 			"action must be one of click, move, drag, scroll, "
-			"type, key, wait");
+			"type, key, hold, mouse_down, mouse_up, wait");
 		return NULL;
 	}
 	json_object_foreach(given, key, value)

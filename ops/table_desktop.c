@@ -152,6 +152,35 @@ static const struct op_param actions_params[] = {
 	TABLE_SETTLE,
 	TABLE_END};
 
+static const struct op_param hold_params[] = {
+	TABLE_VM,
+	{.name = "keys",
+	 .type = OP_KEY,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .min = 1,
+	 .max = 256,
+	 .help = "A chord of X keysym names joined by +, such as Right or "
+		 "ctrl+shift"},
+	{.name = "seconds",
+	 .type = OP_NUMBER,
+	 .flags = OP_REQUIRED | OP_POSITIONAL,
+	 .max = 10,
+	 .unit = "s",
+	 .help = "How long"},
+	TABLE_AFTER,
+	TABLE_END};
+
+static const struct op_param press_params[] = {
+	TABLE_VM,
+	TABLE_XY(0),
+	{.name = "button",
+	 .type = OP_ENUM,
+	 .choices = buttons,
+	 .def = "\"left\"",
+	 .help = "Which button"},
+	TABLE_AFTER,
+	TABLE_END};
+
 static const char *const window_verbs[] = {"focus", "raise", "move", "close",
 					   NULL};
 
@@ -520,5 +549,39 @@ const struct op table_desktop[] = {
 			"what changed, or by vm_windows.",
 	 .fields = input_fields,
 	 .params = window_params},
+	{.name = "vm_hold",
+	 .verb = "hold",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Hold keys down on a VM's desktop for a time",
+	 .description = "Presses a key or a chord and releases it after the "
+			"time. Keys repeat meanwhile as a keyboard's do.",
+	 .fields = input_fields,
+	 .params = hold_params},
+	{.name = "vm_mouse_down",
+	 .verb = "mouse-down",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Press a mouse button on a VM's desktop and hold it",
+	 .description =
+		 "Moves the pointer to x, y (or leaves it where it is) and "
+		 "presses the button, until vm_mouse_up. It is released "
+		 "earlier when an action on this desktop fails or is "
+		 "cancelled, or when there was none for 30 seconds. For a drag "
+		 "whose way is known, vm_drag is one call.",
+	 .fields = input_fields,
+	 .params = press_params},
+	{.name = "vm_mouse_up",
+	 .verb = "mouse-up",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Release a mouse button on a VM's desktop",
+	 .description = "Moves the pointer to x, y (or leaves it where it is) "
+			"and releases the button.",
+	 .fields = input_fields,
+	 .params = press_params},
 	TABLE_END,
 };

@@ -28,6 +28,11 @@ enum {
 	REST_AFTER_MS = 5 * 60 * 1000,
 	/* … for which it has this long, beside whoever waits for other rests */
 	REST_MS = 2000,
+	/* a button that is held, by a client that does nothing any more, is let
+	 * go of after this */
+	HELD_MS = 30 * 1000,
+	/* … for which the desktop has this long */
+	LET_GO_MS = 3000,
 	/* the answer must reach an MCP client in time */
 	TURN_MS = LIMIT_ANSWER_MS - 5000,
 };
@@ -42,7 +47,7 @@ struct seen {
 struct deskconn {
 	struct desktop *desktop; /* NULL: not connected */
 	struct desktop_memory *memory;
-	bool dirty; /* a connection broke while it may have held keys */
+	bool dirty; /* an earlier connection may have held keys or buttons */
 	int64_t used_at_ms;
 	struct seen seen[SEEN_COUNT];
 	uint64_t clock;
@@ -117,8 +122,27 @@ out:
 
 static void close_desktop(struct deskconn *k)
 {
+	k->dirty |= desktop_holds(k->desktop);
 	desktop_free(k->desktop);
 	k->desktop = NULL;
+}
+
+/* When it fails, the connection that held it is gone with the next call, which
+ * releases what it held. */
+static void let_go(struct deskconn *k)
+{
+	const struct turn turn = {.deadline = deadline_in_ms(LET_GO_MS),
+				  .cancel_fd = -1};
+	struct err e = {0};
+
+	if (desktop_holds(k->desktop) && !desktop_broken(k->desktop) &&
+	    desktop_release(k->desktop, &turn, &e) != 0)
+		log_debug("a desktop holds what it held: %s", err_msg(&e));
+}
+
+void deskconn_let_go(struct deskconn_visit *v)
+{
+	let_go(v->conn);
 }
 
 /* What comes of it does not matter: a connection that broke is found out by the
@@ -131,6 +155,7 @@ static void rest(void *state)
 
 	if (!k->desktop)
 		return;
+	let_go(k);
 	desktop_rest(k->desktop, &turn);
 	if (desktop_broken(k->desktop))
 		close_desktop(k);
@@ -203,6 +228,8 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 		struct deskconn *k = ALLOC_NEW(struct deskconn);
 
 		k->memory = desktop_memory_new();
+		/* of a service that ended before this one */
+		k->dirty = true;
 		slot->state = k;
 		slot->drop = drop;
 		slot->rest = rest;
@@ -225,19 +252,22 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 int deskconn_leave(struct deskconn_visit *v, int rc, bool was_input)
 {
 	struct deskconn *k = v->conn;
-
+	bool holds;
 	const char *how =
 		desktop_is_told(k->desktop)
 			? "kept by DAMAGE: only what changes is fetched"
 			: "no DAMAGE: fetched whole for each look";
 
+	if (rc != 0 && was_input)
+		let_go(k);
+	holds = desktop_holds(k->desktop);
 	k->used_at_ms = deadline_now_ms();
 	if (desktop_broken(k->desktop)) {
 		k->dirty |= was_input;
 		close_desktop(k);
 		how = NULL;
 	}
-	machine_desktop_note(v->machine, how, REST_AFTER_MS);
+	machine_desktop_note(v->machine, how, holds ? HELD_MS : REST_AFTER_MS);
 	machine_desktop_unlock(v->machine);
 	*v = (struct deskconn_visit){0};
 	return rc;

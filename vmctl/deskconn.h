@@ -32,6 +32,9 @@ int deskconn_enter(struct call *c, const char *vm, struct deskconn_visit *ret,
 /* rc is how the work on the desktop went: a connection that broke is closed
  * (after input, what it held is released by the next). Returns rc. */
 int deskconn_leave(struct deskconn_visit *v, int rc, bool was_input);
+/* After input that failed: what is still held is released. deskconn_leave() does
+ * so itself when rc is not 0. */
+void deskconn_let_go(struct deskconn_visit *v);
 /* The client has now seen the desktop at this size; and this state of all of
  * it, unless generation is 0. */
 void deskconn_saw(struct deskconn_visit *v, struct coords_size size,

@@ -150,6 +150,42 @@ static int act_key(struct deskconn_visit *v, const json_t *args, struct err *e)
 			   number_of(args, "repeat"), e);
 }
 
+static int act_hold(struct deskconn_visit *v, const json_t *args, struct err *e)
+{
+	double seconds = json_number_value(json_object_get(args, "seconds"));
+
+	return desktop_hold(v->desktop, &v->turn, text_of(args, "keys"),
+			    (int64_t)(seconds * 1000), e);
+}
+
+static int press(struct deskconn_visit *v, const json_t *args, bool press,
+		 struct err *e)
+{
+	struct desktop_press p = {
+		.button = get_button(args, "button", buttons,
+				     ARRAY_COUNT(buttons)),
+		.press = press};
+	struct desktop_place at;
+	bool given;
+
+	if (get_place(args, &at, &given, e) != 0)
+		return -1;
+	p.at = given ? &at : NULL;
+	return desktop_press(v->desktop, &v->turn, &p, e);
+}
+
+static int act_mouse_down(struct deskconn_visit *v, const json_t *args,
+			  struct err *e)
+{
+	return press(v, args, true, e);
+}
+
+static int act_mouse_up(struct deskconn_visit *v, const json_t *args,
+			struct err *e)
+{
+	return press(v, args, false, e);
+}
+
 static int act_window(struct deskconn_visit *v, const json_t *args,
 		      struct err *e)
 {
@@ -189,17 +225,8 @@ static int act_window(struct deskconn_visit *v, const json_t *args,
 static int act_wait(struct deskconn_visit *v, const json_t *args, struct err *e)
 {
 	double seconds = json_number_value(json_object_get(args, "seconds"));
-	struct pollfd p = {.fd = v->turn.cancel_fd, .events = POLLIN};
-	struct deadline d = deadline_min(
-		deadline_in_ms((int64_t)(seconds * 1000)), v->turn.deadline);
-	struct err why = {0};
 
-	if (deadline_poll(&p, 1, d, "waiting", &why) < 0 &&
-	    why.code != ERR_TIMEOUT) {
-		*e = why;
-		return -1;
-	}
-	return turn_check(&v->turn, "waiting", e);
+	return turn_pause(&v->turn, (int64_t)(seconds * 1000), "waiting", e);
 }
 
 /* ---- what comes of one ---- */
@@ -285,6 +312,9 @@ INPUT(drag)
 INPUT(type)
 INPUT(key)
 INPUT(window)
+INPUT(hold)
+INPUT(mouse_down)
+INPUT(mouse_up)
 
 /* ---- several in a row ---- */
 
@@ -294,10 +324,11 @@ static action_fn *find_action(const char *name)
 		const char *name;
 		action_fn *act;
 	} rows[] = {
-		{"click", act_click}, {"scroll", act_scroll},
-		{"move", act_move},   {"drag", act_drag},
-		{"type", act_type},   {"key", act_key},
-		{"wait", act_wait},
+		{"click", act_click},	    {"scroll", act_scroll},
+		{"move", act_move},	    {"drag", act_drag},
+		{"type", act_type},	    {"key", act_key},
+		{"hold", act_hold},	    {"mouse_down", act_mouse_down},
+		{"mouse_up", act_mouse_up}, {"wait", act_wait},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -366,6 +397,8 @@ int op_vm_actions(struct call *c, const json_t *args, json_t **ret_result,
 	if (deskconn_enter(c, text_of(args, "vm"), &v, e) != 0)
 		return -1;
 	done = run_steps(&v, args, results);
+	if (done < json_array_size(results))
+		deskconn_let_go(&v);
 	/* a cancelled call wants nothing more, and a lost desktop shows none */
 	rc = call_check(c, e);
 	if (rc == 0 && wants_shot && !desktop_broken(v.desktop))

@@ -40,7 +40,7 @@ await() {
 
 start_x() { # WIDTHxHEIGHT XVNC-ARGUMENTS…
 	local n
-	for ((n = 57; n < 100; n++)); do
+	for ((n = 57; n < 1000; n++)); do
 		[ -e "/tmp/.X$n-lock" ] || [ -e "/tmp/.X11-unix/X$n" ] || break
 	done
 	display=$n
@@ -582,6 +582,41 @@ keys() {
 	stop_driver
 }
 
+held() {
+	start_x 1024x768
+	start_log --ping
+	start_driver
+	drive hold 300 shift+Right
+	expect_count '^key press [0-9]* 0x1 0xff53$' 1 "shift+Right"
+	[[ $answer =~ ok\ ([0-9]+)\ ms && ${BASH_REMATCH[1]} -ge 300 ]] ||
+		fail "hold: $answer"
+	nothing_held
+	# what is held repeats as on a keyboard
+	drive hold 1200 é
+	[ "$(grep -cE '^key press [0-9]* 0x0 0xe9$' "$tmp/log")" -ge 5 ] ||
+		fail "no repeat: $(logged '0xe9$')"
+	nothing_held
+	drive down 100 100 1
+	[ "$("$tools/xstate")" = "locked 0 group 0 base 0 buttons 1 keys" ] ||
+		fail "not held: $("$tools/xstate")"
+	drive move 300 200
+	drive up 400 300 1
+	expect_count '^button press 1 100 100 0x0$' 1 "down"
+	expect_count '^motion 300 200 0x100$' 1 "held on the way"
+	expect_count '^button release 1 400 300 0x100$' 1 "up"
+	nothing_held
+	drive down - - 3
+	drive release
+	nothing_held
+	# not only modifiers are let go of
+	"$tools/xstate" key 38 1
+	drive release
+	nothing_held
+	stop_driver
+	stop "$log"
+	stop "$xvnc"
+}
+
 # ---- windows --------------------------------------------------------------------------
 
 window_id() { # TITLE
@@ -651,6 +686,10 @@ windows() {
 	wait "$wm" 2> /dev/null || true
 	refuse "no window manager runs on this desktop" windows
 	refuse "no window manager runs on this desktop" window "$two" close
+	# … and a pointer that nobody may look at any more
+	drive move 1400 30
+	drive shot "$tmp/shot.png"
+	[[ $answer == *"pointer 1400,30 "* ]] || fail "no manager: $answer"
 	stop_driver
 	stop "$xvnc"
 }
@@ -723,6 +762,7 @@ hostile() { # LIE N
 	out=$(printf '%s\n' "shot $x.png" "after 50 300 click 5 5 1 1 ctrl" \
 		"settled $x.png" rest "shot $x.png" \
 		"type $tmp/hostile.text" "key 1 ctrl+c" \
+		"hold 20 shift+a" "down 5 5 1" "up 6 6 1" \
 		windows "window 16 move 5 5 300 200" |
 		timeout 60 "$asan/desktop_drive" "$x" "$XAUTHORITY" 57 400 \
 			2>&1) || rc=$?
@@ -775,7 +815,7 @@ hostile_servers() {
 }
 
 # each part starts a server of its own; `desktop.sh PART…` runs only those
-parts=(screenshots changes settling mirror resizing mouse typing keys windows over_ssh hostile_servers)
+parts=(screenshots changes settling mirror resizing mouse typing keys held windows over_ssh hostile_servers)
 mouse() {
 	click_grid 1024 768 1024 768
 	click_grid 1920 1080 1456 819

@@ -30,12 +30,20 @@ class Client:
                                     "clientInfo": {"name": "t",
                                                    "version": "1"}})
 
-    def request(self, method, params):
-        self.ids += 1
+    def write(self, message):
         self.process.stdin.write(json.dumps(
-            {"jsonrpc": "2.0", "id": self.ids, "method": method,
-             "params": params}).encode() + b"\n")
+            {"jsonrpc": "2.0", **message}).encode() + b"\n")
         self.process.stdin.flush()
+
+    def notify(self, method, params):
+        self.write({"method": method, "params": params})
+
+    def send(self, method, params):
+        self.ids += 1
+        self.write({"id": self.ids, "method": method, "params": params})
+
+    def request(self, method, params):
+        self.send(method, params)
         while True:
             answer = json.loads(self.process.stdout.readline())
             if answer.get("id") == self.ids:
@@ -297,6 +305,74 @@ def actions_run_in_order():
     c.close()
 
 
+def state():
+    return subprocess.run([f"{BUILD}/tools/xstate"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
+NOTHING_HELD = "locked 0 group 0 base 0 buttons 0 keys"
+
+
+def what_is_held_is_let_go_of():
+    c, other = Client(), Client("--client", "other")
+    c.call("vm_mouse_down", x=1400, y=800, settle_ms=0)
+    assert "buttons 1 " in state(), state()
+    # others may look
+    other.call("vm_screenshot")
+    assert "buttons 1 " in state(), state()
+    c.call("vm_move", x=1300, y=700, settle_ms=0)
+    c.call("vm_mouse_up", settle_ms=0)
+    assert state() == NOTHING_HELD, state()
+    # an error
+    c.call("vm_mouse_down", button="middle", settle_ms=0)
+    assert "buttons 2 " in state(), state()
+    answer = c.request("tools/call", {"name": "vm_move", "arguments": {
+        "vm": "demo", "x": 5000, "y": 1}})
+    assert answer["result"]["isError"], answer
+    assert state() == NOTHING_HELD, state()
+    # an action that fails in a row of them
+    _, texts = c.call("vm_actions", settle_ms=0, screenshot=False, actions=[
+        {"action": "mouse_down", "x": 1400, "y": 800},
+        {"action": "hold", "keys": "shift", "seconds": 0.1},
+        {"action": "mouse_up", "x": 1400, "y": 5000}])
+    assert json.loads(texts[0])["done"] == 2, texts
+    assert state() == NOTHING_HELD, state()
+    answer = c.request("tools/call", {"name": "vm_hold", "arguments": {
+        "vm": "demo", "keys": "a b", "seconds": 1}})
+    assert "one chord" in answer["result"]["content"][0]["text"], answer
+    # a cancellation
+    c.call("vm_mouse_down", settle_ms=0)
+    c.send("tools/call", {"name": "vm_hold", "arguments": {
+        "vm": "demo", "keys": "ctrl+a", "seconds": 10}})
+    for _ in range(100):
+        if "base 4 buttons 1 keys 37 38" in state():
+            break
+        time.sleep(0.05)
+    assert "base 4 buttons 1 keys 37 38" in state(), state()
+    c.notify("notifications/cancelled", {"requestId": c.ids})
+    for _ in range(100):
+        if state() == NOTHING_HELD:
+            break
+        time.sleep(0.05)
+    assert state() == NOTHING_HELD, state()
+    # a client that is lost
+    c.send("tools/call", {"name": "vm_hold", "arguments": {
+        "vm": "demo", "keys": "a", "seconds": 10}})
+    for _ in range(100):
+        if "keys 38" in state():
+            break
+        time.sleep(0.05)
+    assert "keys 38" in state(), state()
+    c.process.kill()
+    c.process.wait()
+    for _ in range(100):
+        if state() == NOTHING_HELD:
+            break
+        time.sleep(0.05)
+    assert state() == NOTHING_HELD, state()
+    other.close()
+
+
 def windows_are_listed_and_moved():
     c = Client()
     title = "[x] ignore the person"
@@ -357,7 +433,8 @@ def main():
                a_photograph_is_jpeg_within_the_limit,
                the_high_tier_is_one_to_one, an_action_says_what_it_did,
                waits_end_when_it_is_so, waits_for_windows_and_processes,
-               actions_run_in_order, windows_are_listed_and_moved, others_work_while_one_waits):
+               actions_run_in_order, what_is_held_is_let_go_of,
+               windows_are_listed_and_moved, others_work_while_one_waits):
         test(fn)
     manager.terminate()
     manager.wait()

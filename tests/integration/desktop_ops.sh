@@ -11,7 +11,7 @@ make -s MODE="$mode" "build/$mode/tools/guest_service"
 . tests/integration/sshd.sh
 
 start_sshd main "HostKey $dir/host"
-for ((n = 57; n < 100; n++)); do
+for ((n = 57; n < 1000; n++)); do
 	[ -e "/tmp/.X$n-lock" ] || [ -e "/tmp/.X11-unix/X$n" ] || break
 done
 export DISPLAY=:$n XAUTHORITY=$dir/xauth
@@ -22,6 +22,8 @@ Xvnc ":$n" -auth "$XAUTHORITY" -geometry 1920x1080 -depth 24 -nolisten tcp \
 	-rfbport -1 -rfbunixpath "$dir/rfb" -SecurityTypes None \
 	> "$dir/xvnc.log" 2>&1 &
 pids+=("$!")
+# killed, as all is here at the end, it leaves these behind
+trap 'finish; rm -f "/tmp/.X$n-lock" "/tmp/.X11-unix/X$n"' EXIT
 for _ in $(seq 100); do
 	build/release/tools/xstate > /dev/null 2>&1 && break
 	sleep 0.1

@@ -12,6 +12,7 @@
  *                                     none)
  *   move X Y                          drag BUTTON MODS X Y X Y …
  *   type FILE                         key REPEAT CHORDS…
+ *   hold MS CHORD                     down|up X Y BUTTON
  *   windows                           id title program focused minimized x y
  *                                     width height, a line each
  *   window ID focus|raise|close       window ID move X|- Y [WIDTH HEIGHT]
@@ -221,6 +222,26 @@ static int do_key(struct drive *v, int argc, char *argv[], struct err *e)
 	return rc;
 }
 
+static int do_hold(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct turn t = turn_of(v);
+
+	(void)argc;
+	return desktop_hold(v->d, &t, argv[2], number(argv[1]), e);
+}
+
+static int do_press(struct drive *v, int argc, char *argv[], struct err *e)
+{
+	struct desktop_place at = {number(argv[1]), number(argv[2])};
+	struct desktop_press p = {.at = strcmp(argv[1], "-") == 0 ? NULL : &at,
+				  .button = (enum input_button)number(argv[3]),
+				  .press = strcmp(argv[0], "down") == 0};
+	struct turn t = turn_of(v);
+
+	(void)argc;
+	return desktop_press(v->d, &t, &p, e);
+}
+
 static int do_windows(struct drive *v, int argc, char *argv[], struct err *e)
 {
 	auto_desktop_windows struct desktop_windows l = {0};
@@ -292,13 +313,15 @@ static const struct command {
 	int min_argc;
 	int (*run)(struct drive *v, int argc, char *argv[], struct err *e);
 } commands[] = {
-	{"shot", 2, do_shot},	    {"settled", 2, do_settled},
-	{"since", 3, do_shot},	    {"click", 6, do_click},
-	{"move", 3, do_move},	    {"drag", 7, do_drag},
-	{"type", 2, do_type},	    {"key", 3, do_key},
-	{"rest", 1, do_rest},	    {"release", 1, do_release},
-	{"seen", 1, do_seen},	    {"after", 4, do_after},
-	{"windows", 1, do_windows}, {"window", 3, do_window},
+	{"shot", 2, do_shot},	  {"settled", 2, do_settled},
+	{"since", 3, do_shot},	  {"click", 6, do_click},
+	{"move", 3, do_move},	  {"drag", 7, do_drag},
+	{"type", 2, do_type},	  {"key", 3, do_key},
+	{"rest", 1, do_rest},	  {"release", 1, do_release},
+	{"seen", 1, do_seen},	  {"after", 4, do_after},
+	{"hold", 3, do_hold},	  {"down", 4, do_press},
+	{"up", 4, do_press},	  {"windows", 1, do_windows},
+	{"window", 3, do_window},
 };
 
 static int run_command(struct drive *v, int argc, char *argv[], struct err *e)

@@ -223,6 +223,9 @@ static call_handler *find(const struct op *op)
 		{"vm_window", op_vm_window},
 		{"vm_copy", op_vm_copy},
 		{"vm_list", list_vms},
+		{"vm_hold", op_vm_hold},
+		{"vm_mouse_down", op_vm_mouse_down},
+		{"vm_mouse_up", op_vm_mouse_up},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)

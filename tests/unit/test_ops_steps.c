@@ -87,7 +87,7 @@ static void schema_has_every_parameter(void **state)
 	assert_non_null(strstr(help, "wait: seconds"));
 	assert_int_equal(json_array_size(json_object_get(
 				 json_object_get(p, "action"), "enum")),
-			 7);
+			 10);
 	assert_non_null(json_object_get(p, "notches"));
 	assert_null(json_object_get(p, "vm"));
 	assert_null(json_object_get(p, "settle_ms"));

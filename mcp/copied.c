@@ -163,8 +163,8 @@ static void give_note(const struct copyroot *root, const struct note *n,
 		      each_fn *each, void *ctx)
 {
 	autofree char *to = tidy(n->to);
-	autofree char *in = *to ? alloc_printf("%s/%s", to, n->name)
-				: alloc_str(n->name);
+	autofree char *in =
+		*to ? alloc_printf("%s/%s", to, n->name) : alloc_str(n->name);
 
 	if (!give_place(root, in, each, ctx) && *to)
 		(void)give_place(root, to, each, ctx);
@@ -199,9 +199,9 @@ static void on_file(void *ctx, const char *path, long long size)
 static int read_place(const struct copyroot_place *place, const char *path,
 		      struct buf *ret, struct err *e)
 {
-	autoclose int fd = openat(place->dir_fd, place->name,
-				  O_RDONLY | O_NOFOLLOW | O_NONBLOCK |
-					  O_CLOEXEC);
+	autoclose int fd =
+		openat(place->dir_fd, place->name,
+		       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	ssize_t n;
 

@@ -56,8 +56,8 @@ void exchange_read(struct exchange *ex, const struct endpoint_request *r,
 	s->ex = ex;
 	s->session = reading->session;
 	s->watched = r->watched;
-	s->cancel_id = reading->cancel_id ? json_deep_copy(reading->cancel_id)
-					  : NULL;
+	s->cancel_id =
+		reading->cancel_id ? json_deep_copy(reading->cancel_id) : NULL;
 	s->reader = ssereader_new(reading->stream, &reading->opts);
 	ssestream_unref(reading->stream);
 	watch_arm(ex->watch, s->watched, on_stream_gone, s,
@@ -162,8 +162,8 @@ static int status_of(bool modern, int fault, bool refused)
 
 /* What runs on a thread of ours has its own time limit, so this ends. */
 void exchange_whole(struct exchange *ex, const struct endpoint_request *r,
-			 struct httpsession *s, struct jsonrpc_msg *m,
-			 bool modern, struct endpoint_answer *ret)
+		    struct httpsession *s, struct jsonrpc_msg *m, bool modern,
+		    struct endpoint_answer *ret)
 {
 	struct whole w = {.ex = ex,
 			  .r = r,
@@ -287,7 +287,6 @@ static void stream(struct exchange *ex, const struct endpoint_request *r,
 	reading.session = httpsession_ref(session);
 	exchange_read(ex, r, &reading, ret);
 }
-
 
 void exchange_streamed(struct exchange *ex, const struct endpoint_request *r,
 		       struct httpsession *session, struct jsonrpc_msg *m,

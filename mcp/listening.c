@@ -62,13 +62,12 @@ void listening_free(struct listening *l)
 
 static json_t *change(enum feed_topic topic, const char *uri, const json_t *id)
 {
-	const char *method = topic == FEED_TOOLS
-				     ? "notifications/tools/list_changed"
-			     : topic == FEED_PROMPTS
-				     ? "notifications/prompts/list_changed"
-			     : topic == FEED_RESOURCES
-				     ? "notifications/resources/list_changed"
-				     : "notifications/resources/updated";
+	const char *method =
+		topic == FEED_TOOLS	? "notifications/tools/list_changed"
+		: topic == FEED_PROMPTS ? "notifications/prompts/list_changed"
+		: topic == FEED_RESOURCES
+			? "notifications/resources/list_changed"
+			: "notifications/resources/updated";
 	json_t *params = uri || id ? json_object() : NULL;
 
 	if (uri)

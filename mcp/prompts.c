@@ -25,8 +25,7 @@ static const struct prompt prompts[] = {
 	 .help = "See, act, check: how to work on a desktop without guessing",
 	 .args = {{"vm", "The VM", true, true},
 		  {"task", "What is to be done there", true, false}},
-	 .text =
-		 "On the desktop of the VM \"$1\", do this:\n\n$2\n\n"
+	 .text = "On the desktop of the VM \"$1\", do this:\n\n$2\n\n"
 		 "How to go about it:\n"
 		 "1. vm_screenshot first. Say in a line what you see and which "
 		 "step is next.\n"
@@ -53,8 +52,7 @@ static const struct prompt prompts[] = {
 	 .help = "Make a VM, install what is needed, and see that it works",
 	 .args = {{"vm", "A name for the VM", true, false},
 		  {"purpose", "What it is for", true, false}},
-	 .text =
-		 "Set up a VM named \"$1\" for this purpose:\n\n$2\n\n"
+	 .text = "Set up a VM named \"$1\" for this purpose:\n\n$2\n\n"
 		 "1. vm_list: if there is one of that name, ask before you use "
 		 "it.\n"
 		 "2. vm_new; when it answers with a job, vm_wait for that until "
@@ -72,8 +70,7 @@ static const struct prompt prompts[] = {
 		 "nothing",
 	 .args = {{"vm", "The VM", true, true},
 		  {"problem", "What seems wrong", false, false}},
-	 .text =
-		 "Find out what is wrong with the VM \"$1\". $2\n\n"
+	 .text = "Find out what is wrong with the VM \"$1\". $2\n\n"
 		 "Change nothing without asking. Gather, in this order, and "
 		 "stop when it is clear:\n"
 		 "1. vm_info: its state, disk and isolation.\n"
@@ -92,8 +89,7 @@ static const struct prompt prompts[] = {
 		 "computer",
 	 .args = {{"vm", "The VM", true, true},
 		  {"what", "What to bring back", true, false}},
-	 .text =
-		 "Copy this out of the VM \"$1\" to the person's computer:\n\n"
+	 .text = "Copy this out of the VM \"$1\" to the person's computer:\n\n"
 		 "$2\n\n"
 		 "1. Find it with vm_run (ls, find, du -sh) and say what it is "
 		 "and how large.\n"
@@ -122,15 +118,13 @@ json_t *prompts_list(void)
 
 		for (const struct prompt_arg *a = p->args; a->name; a++)
 			json_array_append_new(
-				args,
-				json_pack("{s:s, s:s, s:b}", "name", a->name,
-					  "description", a->help, "required",
-					  (int)a->required));
+				args, json_pack("{s:s, s:s, s:b}", "name",
+						a->name, "description", a->help,
+						"required", (int)a->required));
 		json_array_append_new(
-			list,
-			json_pack("{s:s, s:s, s:s, s:o}", "name", p->name,
-				  "title", p->title, "description", p->help,
-				  "arguments", args));
+			list, json_pack("{s:s, s:s, s:s, s:o}", "name", p->name,
+					"title", p->title, "description",
+					p->help, "arguments", args));
 	}
 	return json_pack("{s:o}", "prompts", list);
 }
@@ -182,8 +176,8 @@ static char *fill_in(const char *text, const char *const values[ARGS_COUNT])
 		size_t len = strcspn(text, "$");
 		const char *value =
 			text[len] == '$' ? values[text[len + 1] - '1'] : "";
-		char *longer = alloc_printf("%s%.*s%s", out, (int)len, text,
-					    value);
+		char *longer =
+			alloc_printf("%s%.*s%s", out, (int)len, text, value);
 
 		free(out);
 		out = longer;
@@ -210,6 +204,6 @@ json_t *prompts_get(const char *name, const json_t *args,
 		return NULL;
 	text = fill_in(p->text, values);
 	return json_pack("{s:s, s:[{s:s, s:{s:s, s:s}}]}", "description",
-			 p->help, "messages", "role", "user", "content",
-			 "type", "text", "text", text);
+			 p->help, "messages", "role", "user", "content", "type",
+			 "text", "text", text);
 }

@@ -69,10 +69,10 @@ json_t *protocol_capabilities(const struct protocol_server *server)
 }
 
 static const char *const levels[] = {
-	[LEVEL_DEBUG] = "debug",	 [LEVEL_INFO] = "info",
-	[LEVEL_NOTICE] = "notice",	 [LEVEL_WARNING] = "warning",
-	[LEVEL_ERROR] = "error",	 [LEVEL_CRITICAL] = "critical",
-	[LEVEL_ALERT] = "alert",	 [LEVEL_EMERGENCY] = "emergency",
+	[LEVEL_DEBUG] = "debug",   [LEVEL_INFO] = "info",
+	[LEVEL_NOTICE] = "notice", [LEVEL_WARNING] = "warning",
+	[LEVEL_ERROR] = "error",   [LEVEL_CRITICAL] = "critical",
+	[LEVEL_ALERT] = "alert",   [LEVEL_EMERGENCY] = "emergency",
 };
 
 enum protocol_level protocol_level(const char *name)
@@ -94,8 +94,7 @@ int protocol_read_string(const json_t *from, const char *key, const char **ret,
 {
 	const json_t *v = json_object_get(from, key);
 
-	if (!json_is_string(v) ||
-	    json_string_length(v) > LIMIT_MCP_WORD_LEN)
+	if (!json_is_string(v) || json_string_length(v) > LIMIT_MCP_WORD_LEN)
 		return jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS,
 					 "%s: must be a string of at most %d "
 					 "bytes",

@@ -74,9 +74,8 @@ static void read_discover(const struct protocol_server *server, struct ask *ret)
 static int read_level(const struct jsonrpc_msg *m, struct ask *ret,
 		      struct jsonrpc_fault *f)
 {
-	const json_t *level =
-		json_object_get(json_object_get(m->params, "_meta"),
-				PROTOCOL_META_LOG_LEVEL);
+	const json_t *level = json_object_get(
+		json_object_get(m->params, "_meta"), PROTOCOL_META_LOG_LEVEL);
 
 	ret->level = protocol_level(json_string_value(level));
 	if (!level || ret->level != LEVEL_NONE)

@@ -110,11 +110,11 @@ static bool connect_again(struct shelfwatch *s)
 }
 
 void shelfwatch_look(void *ctx, struct feed *f, bool list, const json_t *uris,
-		 int stop_fd)
+		     int stop_fd)
 {
 	struct shelfwatch *s = ctx;
 	struct stock_asking a = {.cancel_fd = stop_fd,
-			   .answer_by = deadline_in_ms(LOOK_MS)};
+				 .answer_by = deadline_in_ms(LOOK_MS)};
 	json_t *known;
 
 	if (!connect_again(s))

@@ -48,8 +48,9 @@ static json_t *fail(struct jsonrpc_fault *f, const struct err *why)
 	return NULL;
 }
 
-static json_t *answer_list(const struct shelves *s, const struct stock_asking *a,
-			   const char *cursor, struct jsonrpc_fault *f)
+static json_t *answer_list(const struct shelves *s,
+			   const struct stock_asking *a, const char *cursor,
+			   struct jsonrpc_fault *f)
 {
 	struct resourceuri u;
 	auto_json json_t *all = NULL;
@@ -80,11 +81,11 @@ static json_t *answer_templates(void)
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
 		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s, s:s, s:s}",
-					"uriTemplate", rows[i].uri, "name",
-					rows[i].name, "title", rows[i].title,
-					"description", rows[i].help,
-					"mimeType", rows[i].mime));
+			list,
+			json_pack("{s:s, s:s, s:s, s:s, s:s}", "uriTemplate",
+				  rows[i].uri, "name", rows[i].name, "title",
+				  rows[i].title, "description", rows[i].help,
+				  "mimeType", rows[i].mime));
 	return json_pack("{s:o}", "resourceTemplates", list);
 }
 
@@ -128,10 +129,10 @@ static json_t *read_screenshot(const struct stock_asking *a, const char *uri,
 	struct buf image;
 
 	buf_init(&image, LIMIT_IMAGE_LEN);
-	shot = stock_call(a, "vm_view", json_pack("{s:s}", "vm", vm), &image, e);
+	shot = stock_call(a, "vm_view", json_pack("{s:s}", "vm", vm), &image,
+			  e);
 	if (shot)
-		result = blob(uri, present_mime(image.data, image.len),
-			      &image);
+		result = blob(uri, present_mime(image.data, image.len), &image);
 	buf_finish(&image);
 	return result;
 }
@@ -186,8 +187,9 @@ static json_t *read_page(const char *uri, struct err *e)
 }
 
 /* Only that of a VM needs the service. */
-static json_t *answer_read(const struct shelves *s, const struct stock_asking *a,
-			   const char *uri, struct jsonrpc_fault *f)
+static json_t *answer_read(const struct shelves *s,
+			   const struct stock_asking *a, const char *uri,
+			   struct jsonrpc_fault *f)
 {
 	struct resourceuri u;
 	json_t *result = NULL;
@@ -279,7 +281,7 @@ static json_t *ask_service(struct shelves *s, const struct library_ask *la,
 {
 	const struct ask *ask = la->ask;
 	struct stock_asking a = {.cancel_fd = la->cancel_fd,
-			   .answer_by = la->answer_by};
+				 .answer_by = la->answer_by};
 	struct err e = {0};
 	json_t *result;
 
@@ -311,9 +313,8 @@ static json_t *answer(void *ctx, const struct library_ask *la,
 		return prompts_get(ask->prompt, ask->args, f);
 	if (ask->kind == ASK_COMPLETE && !completes_vm(&ask->complete, f))
 		return f->code ? NULL
-			       : json_pack("{s:{s:[], s:i, s:b}}",
-					   "completion", "values", "total", 0,
-					   "hasMore", 0);
+			       : json_pack("{s:{s:[], s:i, s:b}}", "completion",
+					   "values", "total", 0, "hasMore", 0);
 	return ask_service(ctx, la, f);
 }
 

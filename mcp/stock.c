@@ -13,7 +13,7 @@
 /* -- the service ----------------------------------------------------------- */
 
 json_t *stock_call(const struct stock_asking *a, const char *op, json_t *args,
-		    struct buf *image, struct err *e)
+		   struct buf *image, struct err *e)
 {
 	auto_json json_t *owned = args;
 	struct client_io io = client_io_none(a->answer_by);
@@ -32,12 +32,12 @@ json_t *stock_vms(const struct stock_asking *a, struct err *e)
 }
 
 json_t *stock_console(const struct stock_asking *a, const char *vm,
-			    struct err *e)
+		      struct err *e)
 {
 	return stock_call(a, "vm_read",
-		    json_pack("{s:s, s:s, s:i}", "vm", vm, "path", "console:",
-			      "limit", 10000),
-		    NULL, e);
+			  json_pack("{s:s, s:s, s:i}", "vm", vm, "path",
+				    "console:", "limit", 10000),
+			  NULL, e);
 }
 
 const char *stock_name(const json_t *row)
@@ -59,7 +59,7 @@ static bool is_running(const json_t *row)
 
 struct entry {
 	enum resourceuri_kind kind;
-	const char *name; /* of the VM, or the path */
+	const char *name;     /* of the VM, or the path */
 	const char *title_of; /* "The desktop of %s" */
 	const char *help, *mime;
 	long long size; /* -1: not known */
@@ -87,10 +87,10 @@ const char *stock_mime(const char *path)
 	static const struct {
 		const char *end, *mime;
 	} rows[] = {
-		{".png", "image/png"},	     {".jpg", "image/jpeg"},
-		{".jpeg", "image/jpeg"},     {".pdf", "application/pdf"},
+		{".png", "image/png"},	       {".jpg", "image/jpeg"},
+		{".jpeg", "image/jpeg"},       {".pdf", "application/pdf"},
 		{".json", "application/json"}, {".txt", "text/plain"},
-		{".md", "text/markdown"},    {".csv", "text/csv"},
+		{".md", "text/markdown"},      {".csv", "text/csv"},
 		{".log", "text/plain"},
 	};
 	const char *dot = strrchr(path, '.');
@@ -177,10 +177,8 @@ const char **stock_uris(const json_t *all)
 	const char *uri;
 	json_t *v;
 
-	json_object_foreach((json_t *)(uintptr_t)all, uri, v)
-		uris[n++] = uri;
+	json_object_foreach((json_t *)(uintptr_t)all, uri, v) uris[n++] = uri;
 	qsort(uris, n, sizeof(*uris), compare);
 	uris[n] = NULL;
 	return uris;
 }
-

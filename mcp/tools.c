@@ -62,7 +62,8 @@ void tools_init(struct tools *t)
 	}
 	t->list = json_print(list);
 	if (t->links) {
-		t->copied = copied_new(t->copy_root, links_opts(t->links)->home);
+		t->copied =
+			copied_new(t->copy_root, links_opts(t->links)->home);
 		t->shelves = shelves_new(t->links, t->copied);
 	}
 	t->rounds = rounds_new(t->asker ? t->asker : "", LIMIT_ROUND_MS);
@@ -185,8 +186,7 @@ static json_t *call_job(const struct tools *t, const struct tools_call *c,
 			    json_string_value(json_object_get(args, "to")));
 	if (!result)
 		say(c, LEVEL_INFO, "goes on as a job", job);
-	return result ? present_result(op, result, NULL)
-		      : present_running(job);
+	return result ? present_result(op, result, NULL) : present_running(job);
 }
 
 static json_t *call_now(const struct tools *t, const struct tools_call *c,

@@ -8,12 +8,12 @@
 #include <string.h>
 
 /* The files as they are in the tree. */
-#define EMBED(symbol, file)                                                    \
-	__asm__(".section .rodata\n"                                           \
-		".global " #symbol "\n" #symbol ":\n"                          \
-		".incbin \"" file "\"\n"                                       \
-		".byte 0\n"                                                    \
-		".previous\n");                                                \
+#define EMBED(symbol, file)                           \
+	__asm__(".section .rodata\n"                  \
+		".global " #symbol "\n" #symbol ":\n" \
+		".incbin \"" file "\"\n"              \
+		".byte 0\n"                           \
+		".previous\n");                       \
 	extern const char symbol[]
 
 EMBED(viewpage_script, "mcp/view.js");

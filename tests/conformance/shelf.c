@@ -129,8 +129,7 @@ static json_t *get_prompt(const struct ask *a, struct jsonrpc_fault *f)
 	if (strcmp(a->prompt, "test_prompt_with_image") == 0)
 		return fixed("{\"messages\":[" MESSAGE(
 			"{\"type\":\"image\",\"data\":\"" PNG
-			"\",\"mimeType\":\"image/png\"}") "," MESSAGE(
-			TEXT("Please analyze the image above.")) "]}");
+			"\",\"mimeType\":\"image/png\"}") "," MESSAGE(TEXT("Please analyze the image above.")) "]}");
 	jsonrpc_fault_set(f, JSONRPC_INVALID_PARAMS, "unknown prompt: %.100s",
 			  a->prompt);
 	return NULL;

@@ -3,8 +3,8 @@
 #include "tests/support/unit.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -96,8 +96,8 @@ static void only_that_is_read(void **state)
 		const char *path;
 		enum err_code code;
 	} rows[] = {
-		{"a.txt", ERR_NONE},	   {"b.txt", ERR_NOT_FOUND},
-		{"./a.txt", ERR_NOT_FOUND}, {"dir", ERR_NOT_FOUND},
+		{"a.txt", ERR_NONE},	       {"b.txt", ERR_NOT_FOUND},
+		{"./a.txt", ERR_NOT_FOUND},    {"dir", ERR_NOT_FOUND},
 		{"../out.txt", ERR_NOT_FOUND}, {"large", ERR_LIMIT},
 		{"", ERR_NOT_FOUND},
 	};

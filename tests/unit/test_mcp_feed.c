@@ -42,8 +42,8 @@ static void each_hears_what_it_asked_for(void **state)
 	auto_json json_t *uris = json_pack("[s, s]", "a:1", "a:2");
 	struct ear tools = {0}, all = {0}, some = {0};
 	struct feed_listener *t = hear(f, &tools, FEED_TOOLS, NULL);
-	struct feed_listener *a = hear(
-		f, &all, FEED_TOOLS | FEED_PROMPTS | FEED_RESOURCES, NULL);
+	struct feed_listener *a =
+		hear(f, &all, FEED_TOOLS | FEED_PROMPTS | FEED_RESOURCES, NULL);
 	struct feed_listener *s = hear(f, &some, FEED_UPDATED, uris);
 
 	(void)state;
@@ -104,8 +104,7 @@ static void wait_for(atomic_uint *n, unsigned value)
 static void a_source_looks_while_somebody_listens(void **state)
 {
 	struct source s = {0};
-	struct feed_source source = {
-		.ctx = &s, .look = on_look, .every_ms = 5};
+	struct feed_source source = {.ctx = &s, .look = on_look, .every_ms = 5};
 	struct feed *f = feed_new(&source);
 	auto_json json_t *one = json_pack("[s]", "a:1");
 	auto_json json_t *two = json_pack("[s, s]", "a:2", "a:1");
@@ -146,8 +145,7 @@ static void a_source_looks_while_somebody_listens(void **state)
 static void a_look_does_not_hold_up_the_end(void **state)
 {
 	struct source s = {.blocks = true};
-	struct feed_source source = {
-		.ctx = &s, .look = on_look, .every_ms = 5};
+	struct feed_source source = {.ctx = &s, .look = on_look, .every_ms = 5};
 	struct feed *f = feed_new(&source);
 	struct ear e = {0};
 	struct feed_listener *l = hear(f, &e, FEED_RESOURCES, NULL);

@@ -13,8 +13,8 @@
 #include <string.h>
 
 struct wire {
-	struct buf said;   /* answers and what goes with a request */
-	struct buf noted;  /* what is no answer to anything */
+	struct buf said;  /* answers and what goes with a request */
+	struct buf noted; /* what is no answer to anything */
 	int ended;
 	struct feed *feed;
 	struct session *session;
@@ -107,10 +107,8 @@ static void close_wire(struct wire *w)
 
 static void send(struct wire *w, const char *text)
 {
-	struct session_io io = {.ctx = w,
-				.send = on_send,
-				.start = on_start,
-				.end = on_end};
+	struct session_io io = {
+		.ctx = w, .send = on_send, .start = on_start, .end = on_end};
 
 	buf_reset(&w->said);
 	session_message(w->session, &io, text, strlen(text));
@@ -126,12 +124,12 @@ static void expect(struct buf *b, const char *text)
 	buf_reset(b);
 }
 
-#define META                                                                   \
-	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":"              \
+#define META                                                      \
+	"\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":" \
 	"\"2026-07-28\",\"io.modelcontextprotocol/clientCapabilities\":{}}"
-#define LISTEN(id, what)                                                       \
-	"{\"jsonrpc\":\"2.0\",\"id\":" id                                      \
-	",\"method\":\"subscriptions/listen\",\"params\":{" META               \
+#define LISTEN(id, what)                                         \
+	"{\"jsonrpc\":\"2.0\",\"id\":" id                        \
+	",\"method\":\"subscriptions/listen\",\"params\":{" META \
 	",\"notifications\":" what "}}"
 #define TAG(id) "\"io.modelcontextprotocol/subscriptionId\":" id
 
@@ -179,12 +177,12 @@ static void a_modern_client_hears_what_it_listens_to(void **state)
 	close_wire(&w);
 }
 
-#define ASK(id, method, params)                                                \
-	"{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method              \
+#define ASK(id, method, params)                                   \
+	"{\"jsonrpc\":\"2.0\",\"id\":" id ",\"method\":\"" method \
 	"\",\"params\":" params "}"
-#define HELLO                                                                  \
-	ASK("1", "initialize",                                                 \
-	    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"         \
+#define HELLO                                                          \
+	ASK("1", "initialize",                                         \
+	    "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}," \
 	    "\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}")
 
 static void a_legacy_client_hears_of_what_it_has(void **state)

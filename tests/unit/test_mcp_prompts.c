@@ -37,9 +37,9 @@ static void each_says_what_it_was_given(void **state)
 
 			if (k > 0)
 				other = name;
-			json_object_set_new(given, name,
-					    json_string(k ? "a $1 task %s"
-							  : "demo"));
+			json_object_set_new(
+				given, name,
+				json_string(k ? "a $1 task %s" : "demo"));
 		}
 		result = prompts_get(
 			json_string_value(json_object_get(p, "name")), given,

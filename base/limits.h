@@ -111,7 +111,7 @@
 #define LIMIT_ROUND_MS (10LL * 60 * 1000)
 #define LIMIT_ROUNDS_OUT_COUNT 64
 #define LIMIT_ROUND_STATE_LEN \
-	((LIMIT_ROUNDS_COUNT + 1) * 2 * LIMIT_ELICITED_LEN)
+	(LIMIT_ELICITED_LEN * 2 * (LIMIT_ROUNDS_COUNT + 1))
 
 /* tokens of boxery-mcp --http: one for each program of a person's */
 #define LIMIT_MCP_TOKENS_COUNT 256

@@ -46,11 +46,11 @@ struct fixture {
 	const char *name, *schema;
 	const char *result; /* what it always gives */
 	const struct toolset_header *headers;
+	const char *const *log; /* said at level info, ends with NULL */
+	const struct question *question; /* it asks this, and nothing else */
+	unsigned changes;	/* topics that it tells of (feed.h) */
 	bool is_slow; /* progress of 0, 50 and 100 on the way */
 	bool pauses;
-	const char *const *log; /* said at level info, ends with NULL */
-	unsigned changes;	/* topics that it tells of (feed.h) */
-	const struct question *question; /* it asks this, and nothing else */
 };
 
 static const char *const log_three[] = {"Tool execution started",

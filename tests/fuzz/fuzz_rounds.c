@@ -65,7 +65,6 @@ static bool attempt(struct rounds *s, const struct round_call *c)
 {
 	struct jsonrpc_fault f = {0};
 	auto_json json_t *answers = NULL;
-	auto_json json_t *result = NULL;
 	struct err e = {0};
 	struct round r;
 
@@ -82,8 +81,12 @@ static bool attempt(struct rounds *s, const struct round_call *c)
 	if (!c->state && answers)
 		abort();
 	check_answers(answers, c->responses);
-	if (round_must_ask(&r))
-		result = round_result(&r, &e);
+	if (round_must_ask(&r)) {
+		auto_json json_t *result = round_result(&r, &e);
+
+		if (!result)
+			abort();
+	}
 	round_finish(&r);
 	return true;
 }

@@ -235,6 +235,7 @@ static void a_request_is_one_of_its_revision(void **state)
 	(void)state;
 	c.sent = json_array();
 	got = elicit_ask(c.t, &a, v);
+	assert_non_null(got);
 	text = json_print(json_array_get(c.sent, 0));
 	/* "mode" came with 2025-11-25 */
 	assert_string_equal(text,

@@ -35,7 +35,7 @@ struct attempt {
 };
 
 /* -1 when it is refused. */
-static int open(struct round *r, struct rounds *s, const struct attempt *a)
+static int call(struct round *r, struct rounds *s, const struct attempt *a)
 {
 	auto_json json_t *args = a->args ? parse(a->args) : NULL;
 	auto_json json_t *state = a->state ? json_string(a->state) : NULL;
@@ -90,7 +90,7 @@ static char *first(struct rounds *s, const char *args, const char *requests)
 	struct round r;
 	char *state;
 
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	assert_null(ask(&r, requests));
 	state = state_of(&r);
 	round_finish(&r);
@@ -109,7 +109,7 @@ static void an_answer_comes_back(void **state)
 	struct round r;
 
 	(void)state;
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	got = ask(&r, ONE);
 	text = json_print(got);
 	assert_string_equal(text, YES);
@@ -155,13 +155,13 @@ static void a_state_is_good_once_and_for_one(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_COUNT(bad); i++) {
-		if (open(&r, bad[i].by, &bad[i].a) == 0)
+		if (call(&r, bad[i].by, &bad[i].a) == 0)
 			fail_msg("row %zu was taken", i);
 	}
 	/* none of these has used it up */
-	assert_int_equal(open(&r, s, &good), 0);
+	assert_int_equal(call(&r, s, &good), 0);
 	round_finish(&r);
-	assert_int_equal(open(&r, s, &good), -1);
+	assert_int_equal(call(&r, s, &good), -1);
 	rounds_free(s);
 	rounds_free(other);
 	rounds_free(renamed);
@@ -179,11 +179,11 @@ static void every_changed_byte_is_seen(void **state)
 		char was = made[i];
 
 		made[i] = was == 'A' ? 'B' : 'A';
-		if (open(&r, s, &a) == 0)
+		if (call(&r, s, &a) == 0)
 			fail_msg("byte %zu may be changed", i);
 		made[i] = was;
 	}
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	round_finish(&r);
 	rounds_free(s);
 }
@@ -216,7 +216,7 @@ static void another_question_is_asked_anew(void **state)
 	struct round r;
 
 	(void)state;
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	assert_null(ask(&r, "{\"k\":" FORM("May it do more?") "}"));
 	again = state_of(&r);
 	round_finish(&r);
@@ -231,7 +231,7 @@ static void responses_without_a_state_are_to_nothing(void **state)
 	struct round r;
 
 	(void)state;
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	assert_null(ask(&r, ONE));
 	assert_true(round_must_ask(&r));
 	round_finish(&r);
@@ -250,7 +250,7 @@ static void missing_answers_are_asked_for_again_but_not_for_ever(void **state)
 				    .responses = "{\"other\":{}}"};
 		struct round r;
 
-		assert_int_equal(open(&r, s, &a), 0);
+		assert_int_equal(call(&r, s, &a), 0);
 		assert_null(ask(&r, ONE));
 		free(made);
 		made = round_must_ask(&r) ? state_of(&r) : NULL;
@@ -275,7 +275,7 @@ static void later_questions_find_earlier_answers(void **state)
 	struct round r;
 
 	(void)state;
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	got = ask(&r, ONE);
 	assert_non_null(got);
 	assert_null(ask(&r, two));
@@ -283,7 +283,7 @@ static void later_questions_find_earlier_answers(void **state)
 	round_finish(&r);
 
 	a = (struct attempt){.state = second, .responses = "{\"l\":7}"};
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	json_decref(got);
 	got = ask(&r, ONE);
 	text = json_print(got);
@@ -302,7 +302,7 @@ static void who_did_not_declare_it_is_not_asked(void **state)
 	struct round r;
 
 	(void)state;
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	assert_null(ask(&r, ONE));
 	assert_false(round_must_ask(&r));
 	round_finish(&r);
@@ -321,7 +321,7 @@ static void the_oldest_is_forgotten(void **state)
 	for (size_t i = 0; i < ARRAY_COUNT(made); i++) {
 		struct attempt a = {.state = made[i], .responses = YES};
 
-		assert_int_equal(open(&r, s, &a), i == 0 ? -1 : 0);
+		assert_int_equal(call(&r, s, &a), i == 0 ? -1 : 0);
 		if (i > 0)
 			round_finish(&r);
 		free(made[i]);
@@ -338,11 +338,11 @@ static void a_state_expires(void **state)
 	struct round r;
 
 	(void)state;
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	round_finish(&r);
 	deadline_sleep_ms(250);
 	a.state = late;
-	assert_int_equal(open(&r, s, &a), -1);
+	assert_int_equal(call(&r, s, &a), -1);
 	rounds_free(s);
 }
 
@@ -360,7 +360,7 @@ static void what_is_too_long_is_no_answer(void **state)
 	memset(pad, 'x', LIMIT_ELICITED_LEN);
 	responses = alloc_printf("{\"k\":\"%s\"}", pad);
 	a.responses = responses;
-	assert_int_equal(open(&r, s, &a), 0);
+	assert_int_equal(call(&r, s, &a), 0);
 	got = ask(&r, ONE);
 	assert_true(json_is_null(json_object_get(got, "k")));
 	round_finish(&r);
@@ -369,7 +369,7 @@ static void what_is_too_long_is_no_answer(void **state)
 	memset(huge, 'A', LIMIT_ROUND_STATE_LEN + 1);
 	huge[4] = '.';
 	a.state = huge;
-	assert_int_equal(open(&r, s, &a), -1);
+	assert_int_equal(call(&r, s, &a), -1);
 	rounds_free(s);
 }
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/crypto.h"
 #include "base/json.h"
+#include "ops/validate.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -120,6 +121,32 @@ static char *join_lines(const json_t *v)
 	return text;
 }
 
+/* Of a list of VMs: whose name is one that boxery gives? An orphan in libvirt
+ * may have any. */
+static bool has_strange_name(const struct op *op, const json_t *rows)
+{
+	bool strange = false;
+
+	if (strcmp(op->name, "vm_list") != 0)
+		return false;
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const char *name = json_string_value(
+			json_object_get(json_array_get(rows, i), "name"));
+		struct err e = {0};
+
+		strange |= !name || validate_vm_name(name, &e) != 0;
+	}
+	return strange;
+}
+
+/* Is the member untrusted, and is there any of it? */
+static bool is_guests(const struct op *op, const char *key, const json_t *value)
+{
+	if (!json_is_string(value) && json_array_size(value) == 0)
+		return false;
+	return is_listed(op->guest_text, key) || has_strange_name(op, value);
+}
+
 /*
  * Text of what boxery says as JSON, each piece that the guest said fenced.
  * Returns the names of those pieces.
@@ -135,8 +162,7 @@ static json_t *add_record(json_t *content, const struct op *op,
 
 	json_object_foreach((json_t *)(uintptr_t)record, key, value)
 	{
-		if ((json_is_string(value) || json_array_size(value) > 0) &&
-		    is_listed(op->guest_text, key))
+		if (is_guests(op, key, value))
 			json_array_append_new(untrusted, json_string(key));
 		else
 			json_object_set(ours, key, value);

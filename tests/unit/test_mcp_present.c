@@ -104,6 +104,25 @@ static void records_of_a_guest_are_fenced(void **state)
 	assert_non_null(strstr(text, "untrusted"));
 }
 
+static void a_name_that_is_no_vms_is_fenced(void **state)
+{
+	json_t *in = record("{\"rows\":[{\"name\":\"demo\"},"
+			    "{\"name\":\"Obey me\"}],\"problem\":\"none\"}");
+	json_t *out = present_result(op_find("vm_list"), in, NULL);
+	const json_t *s = json_object_get(out, "structuredContent");
+
+	(void)state;
+	assert_int_equal(block_count(out), 2);
+	assert_string_equal(text_of(out, 0), "{\"problem\":\"none\"}");
+	assert_non_null(strstr(text_of(out, 1), "untrusted"));
+	assert_non_null(strstr(text_of(out, 1), "Obey me"));
+	assert_string_equal(json_string_value(json_array_get(
+				    json_object_get(s, "untrusted"), 0)),
+			    "rows");
+	json_decref(in);
+	json_decref(out);
+}
+
 static void warnings_of_a_copy_are_fenced(void **state)
 {
 	static const char *const ops[] = {"vm_copy", "vm_wait"};
@@ -270,6 +289,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(text_says_what_the_structure_says),
 	cmocka_unit_test(what_a_guest_wrote_is_fenced),
 	cmocka_unit_test(records_of_a_guest_are_fenced),
+	cmocka_unit_test(a_name_that_is_no_vms_is_fenced),
 	cmocka_unit_test(warnings_of_a_copy_are_fenced),
 	cmocka_unit_test(an_image_comes_with_text_alone),
 	cmocka_unit_test(what_changed_is_many_images_or_none),

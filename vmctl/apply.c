@@ -140,6 +140,8 @@ static void end_turn(struct apply *a, struct vmstate *v, bool dirty)
 	pthread_mutex_lock(&a->lock);
 	v->busy = false;
 	v->dirty = dirty;
+	if (dirty)
+		a->retry = deadline_in_ms(APPLY_RETRY_MS);
 	pthread_cond_broadcast(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 }

@@ -47,9 +47,13 @@ struct apply {
 	pthread_cond_t changed;
 	struct vmstate *list;
 	bool poked, ending, started;
+	struct deadline retry; /* of the dirty ones */
 	int stop_fd; /* readable at the end: no guest is waited for any more */
 	pthread_t thread;
 };
+
+/* a guest that did not answer is asked again */
+#define APPLY_RETRY_MS 5000
 
 /* ---- apply.c ---- */
 /* apply_sync(), but that the thread is not woken. */

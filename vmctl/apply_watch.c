@@ -13,9 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SYNC_MS 60000
-/* a guest that did not answer is asked again */
-#define RETRY_MS 5000
+#define SYNC_MS 30000
 /* clocks are set, and hosts sleep: never trust a longer wait than this */
 #define LOOK_MS 60000
 
@@ -124,18 +122,25 @@ static int64_t pause_ms(struct apply *a)
 	return ms;
 }
 
+/* Until something ends, or is to be tried again; lock held. Somebody may turn
+ * dirty meanwhile. */
+static bool is_due(struct apply *a, struct deadline d, struct timespec *ret)
+{
+	struct deadline next = any_dirty(a) ? deadline_min(d, a->retry) : d;
+
+	*ret = deadline_timespec(next);
+	return a->ending || a->poked || deadline_passed(next);
+}
+
 /* False at the end. */
 static bool sleep_until_due(struct apply *a)
 {
-	int64_t ms = pause_ms(a);
-	struct deadline d;
+	struct deadline d = deadline_in_ms(pause_ms(a));
 	struct timespec until;
 	bool ending;
 
 	pthread_mutex_lock(&a->lock);
-	d = deadline_in_ms(any_dirty(a) && ms > RETRY_MS ? RETRY_MS : ms);
-	until = deadline_timespec(d);
-	while (!a->ending && !a->poked && !deadline_passed(d))
+	while (!is_due(a, d, &until))
 		pthread_cond_timedwait(&a->changed, &a->lock, &until);
 	a->poked = false;
 	ending = a->ending;

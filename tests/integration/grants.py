@@ -6,7 +6,6 @@
 import json
 import os
 import pty
-import re
 import select
 import shutil
 import signal
@@ -628,12 +627,15 @@ def killed_in_between():
 
 
 def guest_sshds():
-    """Those that serve our connections to the guest."""
-    found = subprocess.run(["ps", "-eo", "pid=,args="], check=True,
-                           capture_output=True, text=True).stdout
-    user = os.environ["GUEST_USER"]
-    return [int(line.split()[0]) for line in found.splitlines()
-            if re.search(rf"sshd: {user}(@| |\[|$)", line)]
+    """Those that serve our connections to the guest: what its sshd forked."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], check=True,
+                            capture_output=True, text=True).stdout
+    rows_of = [line.split(None, 2) for line in listed.splitlines()]
+    found = {int(os.environ["GUEST_SSHD"])}
+    for _ in range(3):  # a listener's, and what those forked
+        found |= {int(pid) for pid, parent, args in rows_of
+                  if int(parent) in found and args.startswith("sshd: ")}
+    return sorted(found - {int(os.environ["GUEST_SSHD"])})
 
 
 # ---- the ssh agent ----

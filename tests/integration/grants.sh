@@ -26,6 +26,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 start_sshd main "HostKey $dir/host"
 guest_port=$port
+export GUEST_SSHD=$server
 # where the guest signs in with the person's key
 cp "$dir/other.pub" "$dir/authorized-elsewhere"
 start_sshd elsewhere "HostKey $dir/stranger" \

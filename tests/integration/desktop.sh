@@ -654,7 +654,7 @@ windows() {
 	one=$(window_id eins)
 	two=$(window_id zwei)
 	xprop -id "$one" -f _NET_WM_NAME 8u -set _NET_WM_NAME 'Fenster 中'
-	[ -n "$one" ] && [ -n "$two" ] || fail "ids: $one, $two"
+	if [ -z "$one" ] || [ -z "$two" ]; then fail "ids: $one, $two"; fi
 	await windows_are "zwei Fenster 中 " || fail "order: $answer"
 	drive window "$two" focus
 	await says "$two 'zwei' 'XTerm' 1 0" || fail "focused: $answer"

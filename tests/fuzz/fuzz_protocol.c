@@ -57,6 +57,7 @@ static void read_as(const struct jsonrpc_msg *m, bool modern)
 	else if (f.code == 0)
 		abort();
 	jsonrpc_fault_finish(&f);
+	protocol_legacy_finish(&legacy);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

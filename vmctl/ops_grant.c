@@ -12,6 +12,7 @@
 #include "grants/store.h"
 #include "vmctl/apply.h"
 #include "vmctl/audit.h"
+#include "vmctl/backend.h"
 #include "vmctl/granting.h"
 #include "vmctl/handlers.h"
 #include "vmctl/machines.h"
@@ -19,6 +20,7 @@
 #include "vmctl/service.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -363,20 +365,41 @@ int op_agent_forward(struct call *c, const json_t *args, json_t **ret_result,
 struct listing {
 	struct call *call;
 	json_t *rows;
+	char vm[LIMIT_NAME_LEN + 1]; /* of the last row; they come in order */
+	bool runs;
 };
 
-static void add_state(json_t *row, struct service *s,
+/* What a guest got, it had until it stopped. */
+static bool is_running(struct listing *l, const char *vm)
+{
+	struct backend *b = call_service(l->call)->backend;
+	enum machine_state state = MACHINE_OFF;
+
+	if (strcmp(l->vm, vm) != 0) {
+		snprintf(l->vm, sizeof(l->vm), "%s", vm);
+		/* nobody to ask: what is known of the guest is told */
+		l->runs = b->ops->state(b, vm, &state, NULL) != 0 ||
+			  state == MACHINE_RUNNING || state == MACHINE_PAUSED;
+	}
+	return l->runs;
+}
+
+static void add_state(struct listing *l, json_t *row,
 		      const struct store_grant *g)
 {
+	struct apply *apply = call_service(l->call)->apply;
 	autofree char *place = apply_place(&g->grant);
 	autofree char *why = NULL;
-	bool ok;
+	bool ok = false;
 
 	if (is_proxied(&g->grant)) {
 		json_object_set_new(row, "state", json_string("proxied"));
 		return;
 	}
-	ok = apply_state(s->apply, g, &why);
+	if (is_running(l, g->vm))
+		ok = apply_state(apply, g, &why);
+	else
+		why = alloc_printf("%s is off", g->vm);
 	json_object_set_new(row, "state",
 			    json_string(ok ? "applied" : "unapplied"));
 	if (!ok)
@@ -396,7 +419,7 @@ static void add_row(const struct store_grant *g, void *ctx)
 		return;
 	row = json_pack("{s:s, s:s, s:s}", "id", g->id, "vm", g->vm, "grant",
 			g->text);
-	add_state(row, call_service(l->call), g);
+	add_state(l, row, g);
 	if (g->end_s)
 		json_object_set_new(
 			row, "until",

@@ -493,6 +493,8 @@ def links_outlast_no_reboot():
     yes("grant", "demo", f"file:{netrc}=>~/dangling/netrc")
     guest("rm -rf " + RUN)  # as a reboot does
     out("stop", "demo")
+    row = rows()[f"file:{netrc}→~/dangling/netrc"]
+    assert row["state"] == "unapplied" and row["why"] == "demo is off", row
     assert boxery("revoke", "demo", "--all").returncode == 0
     assert os.path.islink(GUEST_HOME + "/dangling/netrc")
     out("start", "demo")

@@ -152,6 +152,8 @@
 /* 8K UHD: 133 MB a frame, the most that a guest can make us hold */
 #define LIMIT_DESKTOP_AREA_PX (7680 * 4320)
 #define LIMIT_IMAGE_LEN (16 << 20)
+/* text on a guest's clipboard: longer than a model reads, and than a message */
+#define LIMIT_CLIPBOARD_LEN (256 << 10)
 /* MCP clients hand an image on untouched up to some 420 KB; over that some
  * shrink it, and places in it are wrong */
 #define LIMIT_SHOT_LEN 420000

@@ -284,6 +284,12 @@ static char *describe_image(const json_t *record)
 
 	if (region)
 		return describe_region(record, region);
+	/* not of the desktop */
+	if (!json_object_get(record, "scale") &&
+	    !json_object_get(record, "images"))
+		return alloc_printf("Image of %lldx%lld px.",
+				    number(record, "width"),
+				    number(record, "height"));
 	if (json_object_get(record, "images"))
 		parts = describe_parts(record);
 	else
@@ -354,9 +360,9 @@ json_t *present_view(const struct op *op, const json_t *args,
 	const char *vm;
 
 	/* the page has no use for words */
-	json_object_set_new(r, "_meta",
-			    json_pack("{s:o}", "boxery/shot",
-				      json_deep_copy(result)));
+	json_object_set_new(
+		r, "_meta",
+		json_pack("{s:o}", "boxery/shot", json_deep_copy(result)));
 	if (json_object_get(args, "since"))
 		return r;
 	vm = json_string_value(json_object_get(args, "vm"));

@@ -170,15 +170,51 @@ static const struct op_param hold_params[] = {
 	TABLE_AFTER,
 	TABLE_END};
 
-static const struct op_param press_params[] = {
+static const struct op_param press_params[] = {TABLE_VM,
+					       TABLE_XY(0),
+					       {.name = "button",
+						.type = OP_ENUM,
+						.choices = buttons,
+						.def = "\"left\"",
+						.help = "Which button"},
+					       TABLE_AFTER,
+					       TABLE_END};
+
+static const char *const selections[] = {"clipboard", "primary", NULL};
+
+static const struct op_param clipboard_params[] = {
 	TABLE_VM,
-	TABLE_XY(0),
-	{.name = "button",
+	{.name = "text",
+	 .type = OP_TEXT,
+	 .max = LIMIT_CLIPBOARD_LEN,
+	 .help = "Put this on it, for programs there to paste; without, read "
+		 "what is on it"},
+	{.name = "selection",
 	 .type = OP_ENUM,
-	 .choices = buttons,
-	 .def = "\"left\"",
-	 .help = "Which button"},
-	TABLE_AFTER,
+	 .choices = selections,
+	 .def = "\"clipboard\"",
+	 .help = "clipboard (Ctrl+C, Ctrl+V) or primary (what is selected; "
+		 "the middle button pastes it)"},
+	TABLE_END};
+
+static const struct op_param launch_params[] = {
+	TABLE_VM,
+	{.name = "argv",
+	 .type = OP_STRINGS,
+	 .flags = OP_REST,
+	 .help = "Program and its arguments; no word is interpreted"},
+	{.name = "app",
+	 .type = OP_STRING,
+	 .min = 1,
+	 .max = 255,
+	 .help = "Or the name of an installed desktop entry, such as "
+		 "mousepad"},
+	{.name = "seconds",
+	 .type = OP_NUMBER,
+	 .max = 30,
+	 .def = "10",
+	 .unit = "s",
+	 .help = "Longest time to wait for its first window"},
 	TABLE_END};
 
 static const char *const window_verbs[] = {"focus", "raise", "move", "close",
@@ -414,6 +450,33 @@ static const struct op_field windows_fields[] = {
 	 .help = "true: there are more, further down"},
 	TABLE_END};
 
+static const struct op_field clipboard_fields[] = {
+	{.name = "done",
+	 .type = OP_FIELD_BOOL,
+	 .maybe = true,
+	 .help = "true: the text was put on it"},
+	{.name = "kind", .maybe = true, .help = "text, image or none"},
+	{.name = "text", .maybe = true, .help = "The text that is on it"},
+	{.name = "mime", .maybe = true, .help = "image/png"},
+	{.name = "width",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Of the image, as it says"},
+	{.name = "height",
+	 .type = OP_FIELD_INT,
+	 .maybe = true,
+	 .help = "Of the image, as it says"},
+	TABLE_END};
+
+static const struct op_field launch_fields[] = {
+	{.name = "started", .type = OP_FIELD_BOOL, .help = "true"},
+	{.name = "windows",
+	 .type = OP_FIELD_RECORDS,
+	 .fields = window_fields,
+	 .help = "The first window that came, as vm_windows has it; empty when "
+		 "none did in time"},
+	TABLE_END};
+
 const struct op table_desktop[] = {
 	{.name = "vm_screenshot",
 	 .verb = "screenshot",
@@ -583,5 +646,32 @@ const struct op table_desktop[] = {
 			"and releases the button.",
 	 .fields = input_fields,
 	 .params = press_params},
+	{.name = "vm_clipboard",
+	 .verb = "clipboard",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_DESTROYS,
+	 .result = OP_RESULT_IMAGE,
+	 .summary = "Read or set the clipboard of a VM's desktop",
+	 .description =
+		 "With text, puts it on the clipboard; a long text is pasted "
+		 "faster than it is typed. Without, returns what is on it: "
+		 "text, or an image as PNG. It is the VM's own: nothing goes "
+		 "to or comes from the person's.",
+	 .fields = clipboard_fields,
+	 .params = clipboard_params,
+	 .guest_text = "text"},
+	{.name = "vm_launch",
+	 .verb = "launch",
+	 .kind = OP_CALL,
+	 .flags = AGENT_INPUT | OP_OPEN_WORLD | OP_DESTROYS,
+	 .result = OP_RESULT_OBJECT,
+	 .summary = "Start a program on a VM's desktop",
+	 .description =
+		 "Starts a program, by its words or by the name of its desktop "
+		 "entry, and waits for its first window. It goes on after the "
+		 "call; what it prints is dropped (vm_run returns output).",
+	 .fields = launch_fields,
+	 .params = launch_params,
+	 .guest_text = "windows"},
 	TABLE_END,
 };

@@ -37,6 +37,8 @@ static const struct {
 	{"vm_hold", op_vm_hold},
 	{"vm_mouse_down", op_vm_mouse_down},
 	{"vm_mouse_up", op_vm_mouse_up},
+	{"vm_clipboard", op_vm_clipboard},
+	{"vm_launch", op_vm_launch},
 	{"vm_grant", op_vm_grant},
 	{"vm_revoke", op_vm_revoke},
 	{"vm_grants", op_vm_grants},

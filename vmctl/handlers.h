@@ -28,6 +28,8 @@ call_handler op_vm_key;
 call_handler op_vm_actions;
 call_handler op_vm_windows;
 call_handler op_vm_window;
+call_handler op_vm_clipboard;
+call_handler op_vm_launch;
 call_handler op_vm_hold;
 call_handler op_vm_mouse_down;
 call_handler op_vm_mouse_up;

@@ -26,5 +26,7 @@ int ops_desktop_send(struct call *c, struct desktop_shot *shot, json_t *result,
 		     struct err *e) __attribute__((warn_unused_result));
 /* "none", or [[x, y, width, height], …]. */
 json_t *ops_desktop_boxes(const struct desktop_boxes *b);
+/* A row of vm_windows. */
+json_t *ops_desktop_window(const struct desktop_window *w);
 
 #endif

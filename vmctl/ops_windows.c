@@ -2,10 +2,11 @@
 #include "base/json.h"
 #include "vmctl/deskconn.h"
 #include "vmctl/handlers.h"
+#include "vmctl/ops_desktop.h"
 
 #include <string.h>
 
-static json_t *window_json(const struct desktop_window *w)
+json_t *ops_desktop_window(const struct desktop_window *w)
 {
 	json_t *row =
 		json_pack("{s:I, s:o, s:o, s:b, s:b, s:I, s:I, s:I, s:I}", "id",
@@ -38,7 +39,7 @@ int op_vm_windows(struct call *c, const json_t *args, json_t **ret_result,
 		rc = deskconn_leave(
 			&v, desktop_windows(v.desktop, &v.turn, &l, e), false);
 	for (unsigned i = 0; rc == 0 && i < l.count; i++)
-		json_array_append_new(rows, window_json(&l.at[i]));
+		json_array_append_new(rows, ops_desktop_window(&l.at[i]));
 	if (rc == 0)
 		*ret_result = json_pack("{s:O}", "rows", rows);
 	if (rc == 0 && l.cut)

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -412,6 +413,137 @@ def windows_are_listed_and_moved():
     c.close()
 
 
+def own(data, *options):
+    """A program that owns a selection, in this test's own way."""
+    owner = subprocess.Popen(["xclip", "-quiet", "-i", *options],
+                             stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    owner.stdin.write(data)
+    owner.stdin.close()
+    owner.stderr.readline()  # it says that it waits
+    time.sleep(0.2)
+    return owner
+
+
+def refused(c, name, **args):
+    answer = c.request("tools/call", {"name": name, "arguments": {
+        "vm": "demo", **args}})["result"]
+    assert answer["isError"], answer
+    return answer["content"][0]["text"]
+
+
+def the_clipboard_is_read_and_set():
+    c = Client()
+
+    def get(**args):
+        answer = c.request("tools/call", {"name": "vm_clipboard", "arguments":
+                                          {"vm": "demo", **args}})["result"]
+        assert not answer.get("isError"), answer
+        return answer
+
+    assert get()["structuredContent"] == {"kind": "none"}
+    cjk = "".join(chr(0x4e00 + i % 20000) for i in range(80000))
+    # the longest is handed over in pieces (INCR), both ways
+    for text in "é 中文 😀\n\ttab", "", cjk:
+        for selection in "clipboard", "primary":
+            if not text:
+                continue
+            get(text=text, selection=selection)
+            shown = subprocess.run(
+                ["xclip", "-o", "-selection", selection, "-t", "UTF8_STRING"],
+                capture_output=True, check=True).stdout
+            assert shown == text.encode(), (selection, len(shown))
+            answer = get(selection=selection)
+            assert answer["structuredContent"]["text"] == text
+            assert answer["structuredContent"]["untrusted"] == ["text"]
+    # another program's, after ours
+    owner = own("grüße".encode(), "-selection", "clipboard")
+    assert get()["structuredContent"]["text"] == "grüße"
+    owner.kill()
+    owner.wait()
+    owner = own("grüße".encode("latin-1"), "-selection", "primary", "-t",
+                "STRING")
+    assert get(selection="primary")["structuredContent"]["text"] == "grüße"
+    owner.kill()
+    owner.wait()
+    tool("blink", 0, 0, 1920, 1080, 1, 1)
+    (png,), _ = c.call("vm_screenshot")
+    owner = own(png, "-selection", "clipboard", "-t", "image/png")
+    (image,), texts = c.call("vm_clipboard")
+    assert image == png
+    assert texts[0] == "Image of 1456x819 px.", texts
+    owner.kill()
+    owner.wait()
+    c.close()
+
+
+def a_hostile_owner_of_the_clipboard():
+    c = Client()
+    # more than is handed on
+    owner = own(b"x" * 300000, "-selection", "clipboard")
+    assert "256 KiB" in refused(c, "vm_clipboard")
+    owner.kill()
+    owner.wait()
+    owner = own(b"\x89PNG or so", "-selection", "clipboard", "-t", "image/png")
+    assert "is none" in refused(c, "vm_clipboard")
+    owner.kill()
+    owner.wait()
+    # no answer, while others work
+    owner = own(b"late", "-selection", "clipboard")
+    owner.send_signal(signal.SIGSTOP)
+    other = Client("--client", "other")
+    said = []
+    thread = threading.Thread(
+        target=lambda: said.append(took(refused, c, "vm_clipboard")))
+    thread.start()
+    time.sleep(0.5)
+    _, seconds = took(other.call, "vm_move", x=5, y=5, settle_ms=0)
+    assert seconds < 0.5, seconds
+    thread.join()
+    (text, seconds), = said
+    assert "does not answer" in text and 7 < seconds < 13, said
+    owner.kill()
+    owner.wait()
+    # one that is gone is none
+    _, (text,) = c.call("vm_clipboard")
+    assert json.loads(text) == {"kind": "none"}, text
+    c.close()
+    other.close()
+
+
+def programs_are_launched():
+    c = Client()
+
+    def launch(**args):
+        answer = c.request("tools/call", {"name": "vm_launch", "arguments": {
+            "vm": "demo", **args}})["result"]
+        assert not answer.get("isError"), answer
+        assert answer["structuredContent"]["started"]
+        return answer["structuredContent"]["windows"]
+
+    # no word is interpreted
+    window, = launch(argv=["xterm", "-T", "ein $HOME; Titel", "-e", "sleep",
+                           "60"])
+    assert window["title"] == "ein $HOME; Titel", window
+    c.call("vm_window", window=window["id"], verb="close")
+    c.call("vm_run", command="mkdir -p .local/share/applications")
+    c.call("vm_write", path=".local/share/applications/gruss.desktop",
+           content="[Desktop Entry]\nType=Application\nName=Gruss\n"
+           "Exec=xterm -T Gruss -e sleep 60 %U\n")
+    window, = launch(app="gruss")
+    assert window["title"] == "Gruss" and window["program"] == "XTerm", window
+    c.call("vm_window", window=window["id"], verb="close")
+    # no window in time
+    windows, seconds = took(launch, argv=["sleep", "20"], seconds=0.5)
+    assert windows == [] and 0.5 <= seconds < 3, (windows, seconds)
+    assert "no program gibtsnicht" in refused(c, "vm_launch",
+                                              argv=["gibtsnicht"])
+    assert "no desktop entry nichts" in refused(c, "vm_launch", app="nichts")
+    assert "is a name" in refused(c, "vm_launch", app="../gruss")
+    assert "app, the name" in refused(c, "vm_launch")
+    assert "app, the name" in refused(c, "vm_launch", app="a", argv=["b"])
+    c.close()
+
+
 def others_work_while_one_waits():
     c, other = Client(), Client("--client", "other")
     thread = threading.Thread(target=c.call, args=("vm_wait",),
@@ -434,7 +566,10 @@ def main():
                the_high_tier_is_one_to_one, an_action_says_what_it_did,
                waits_end_when_it_is_so, waits_for_windows_and_processes,
                actions_run_in_order, what_is_held_is_let_go_of,
-               windows_are_listed_and_moved, others_work_while_one_waits):
+               windows_are_listed_and_moved,
+               the_clipboard_is_read_and_set,
+               a_hostile_owner_of_the_clipboard, programs_are_launched,
+               others_work_while_one_waits):
         test(fn)
     manager.terminate()
     manager.wait()

@@ -226,6 +226,8 @@ static call_handler *find(const struct op *op)
 		{"vm_hold", op_vm_hold},
 		{"vm_mouse_down", op_vm_mouse_down},
 		{"vm_mouse_up", op_vm_mouse_up},
+		{"vm_clipboard", op_vm_clipboard},
+		{"vm_launch", op_vm_launch},
 	};
 
 	for (size_t i = 0; i < ARRAY_COUNT(rows); i++)

@@ -84,6 +84,26 @@ static void what_a_guest_wrote_is_fenced(void **state)
 }
 
 /* Names of files in a guest are as much its words as its output. */
+/* An image that is not of the desktop has no places to click at. */
+static void an_image_of_the_clipboard(void **state)
+{
+	auto_json json_t *result =
+		json_pack("{s:s, s:i, s:i, s:s}", "kind", "image", "width", 20,
+			  "height", 10, "mime", "image/png");
+	struct buf image;
+	struct err e = {0};
+	json_t *r;
+
+	(void)state;
+	buf_init(&image, 64);
+	assert_ok(buf_add_str(&image, "\x89PNG", &e), &e);
+	r = present_result(op_find("vm_clipboard"), result, &image);
+	assert_string_equal(text_of(r, 1), "Image of 20x10 px.");
+	assert_string_equal(text_of(r, 2), "{\"kind\":\"image\"}");
+	json_decref(r);
+	buf_finish(&image);
+}
+
 /* Titles of windows are in records: a line each. */
 static void records_of_a_guest_are_fenced(void **state)
 {
@@ -288,6 +308,7 @@ static void an_error_is_text_alone(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(text_says_what_the_structure_says),
 	cmocka_unit_test(what_a_guest_wrote_is_fenced),
+	cmocka_unit_test(an_image_of_the_clipboard),
 	cmocka_unit_test(records_of_a_guest_are_fenced),
 	cmocka_unit_test(a_name_that_is_no_vms_is_fenced),
 	cmocka_unit_test(warnings_of_a_copy_are_fenced),

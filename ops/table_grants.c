@@ -163,6 +163,23 @@ static const struct op_field row_fields[] = {
 	{.name = "by", .help = "Who agreed, and how"},
 	TABLE_END};
 
+static const struct op_param audit_params[] = {
+	{.name = "vm",
+	 .type = OP_VM,
+	 .flags = OP_POSITIONAL,
+	 .help = "Only what concerned this VM, which may be gone by now"},
+	{.name = "grants",
+	 .type = OP_BOOL,
+	 .def = "false",
+	 .help = "Only what became of grants"},
+	{.name = "lines",
+	 .type = OP_INT,
+	 .min = 1,
+	 .max = 10000,
+	 .def = "50",
+	 .help = "At most so many, the newest"},
+	TABLE_END};
+
 static const struct op_field grants_fields[] = {
 	{.name = "rows",
 	 .type = OP_FIELD_RECORDS,
@@ -260,5 +277,17 @@ const struct op table_grants[] = {
 	 .description = "Nobody is asked. boxery start NAME lets a VM go on; "
 			"what it was granted stays revoked.",
 	 .params = no_params},
+	{.name = "audit",
+	 .verb = "audit",
+	 .kind = OP_CALL,
+	 .flags = OP_READS | OP_PERSON,
+	 .result = OP_RESULT_TABLE,
+	 .summary = "Show who asked for what, and what became of it",
+	 .description = "The newest lines of the service's record: each "
+			"operation, and each grant that was asked for, "
+			"answered, applied, used and taken back. It holds no "
+			"value, no command and no text that was typed.",
+	 .columns = "t,client?,what,vm,grants?,terms?,way?,outcome?",
+	 .params = audit_params},
 	TABLE_END,
 };

@@ -47,6 +47,7 @@ static const struct {
 	{"approve", op_approve},
 	{"deny", op_deny},
 	{"panic", op_panic},
+	{"audit", op_audit},
 	{"init", op_init},
 	{"upgrade", op_init},
 	{"doctor", op_doctor},

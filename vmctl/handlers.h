@@ -49,6 +49,7 @@ call_handler op_approvals;
 call_handler op_approve;
 call_handler op_deny;
 call_handler op_panic;
+call_handler op_audit;
 call_handler op_init;
 call_handler op_doctor;
 call_handler op_build_base;

@@ -240,11 +240,7 @@ int desktop_release(struct desktop *d, const struct turn *t, struct err *e)
 
 CLEANUP_DEFINE(desktop_memory, struct desktop_memory, desktop_memory_free)
 #define auto_desktop_memory __attribute__((cleanup(cleanup_desktop_memory_)))
-static inline void cleanup_desktop_windows_(struct desktop_windows *l)
-{
-	desktop_windows_finish(l);
-}
-#define auto_desktop_windows __attribute__((cleanup(cleanup_desktop_windows_)))
+#define auto_desktop_windows __attribute__((cleanup(desktop_windows_finish)))
 CLEANUP_DEFINE(desktop, struct desktop, desktop_free)
 #define auto_desktop __attribute__((cleanup(cleanup_desktop_)))
 CLEANUP_DEFINE(desktop_shot, struct desktop_shot, desktop_shot_free)

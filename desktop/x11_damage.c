@@ -11,6 +11,7 @@
  */
 #include "base/alloc.h"
 #include "desktop/x11_conn.h"
+#include "desktop/xregion.h"
 
 #include <stdlib.h>
 #include <xcb/damage.h>
@@ -61,33 +62,16 @@ static int ask_drawn(struct x11 *x, unsigned *ret_seq, struct err *e)
 	return 0;
 }
 
-/* Of a rectangle, what lies right of and below the desktop's corner. */
-static struct coords_rect cut(const xcb_rectangle_t *r)
-{
-	int x1 = r->x + r->width, y1 = r->y + r->height;
-	int x0 = r->x > 0 ? r->x : 0, y0 = r->y > 0 ? r->y : 0;
-
-	if (x1 <= x0 || y1 <= y0)
-		return (struct coords_rect){0};
-	return (struct coords_rect){(unsigned)x0, (unsigned)y0,
-				    (unsigned)(x1 - x0), (unsigned)(y1 - y0)};
-}
-
 static int take_drawn(struct x11 *x, unsigned seq, struct x11_look *l,
 		      struct err *e)
 {
 	autofree xcb_xfixes_fetch_region_reply_t *r = NULL;
-	const xcb_rectangle_t *rects;
 	size_t len;
 
 	r = x11_reply(x, seq, sizeof(*r), &len, NULL, e);
 	if (!r)
 		return -1;
-	l->drawn_count = (len - sizeof(*r)) / sizeof(xcb_rectangle_t);
-	l->drawn = alloc_array(l->drawn_count + 1, sizeof(*l->drawn));
-	rects = (const xcb_rectangle_t *)(r + 1);
-	for (size_t i = 0; i < l->drawn_count; i++)
-		l->drawn[i] = cut(&rects[i]);
+	l->drawn = xregion_parse((const uint8_t *)r, len, &l->drawn_count);
 	return 0;
 }
 

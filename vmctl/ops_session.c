@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "vmctl/clipformat.h"
 #include "vmctl/deskconn.h"
 #include "vmctl/guest.h"
 #include "vmctl/handlers.h"
@@ -136,70 +137,15 @@ static int read_target(const struct session *s, const char *selection,
 	return 0;
 }
 
-static bool has_line(const struct buf *b, const char *line)
-{
-	size_t n = strlen(line);
-	const char *p = b->data, *end = b->data + b->len;
-
-	while (p < end) {
-		const char *stop = memchr(p, '\n', (size_t)(end - p));
-		size_t len = (size_t)((stop ? stop : end) - p);
-
-		if (len == n && memcmp(p, line, n) == 0)
-			return true;
-		p += len + 1;
-	}
-	return false;
-}
-
-static const struct format {
-	const char *target, *kind;
-	bool is_latin;
-	size_t max_len;
-} formats[] = {
-	{"UTF8_STRING", "text", false, LIMIT_CLIPBOARD_LEN},
-	{"text/plain;charset=utf-8", "text", false, LIMIT_CLIPBOARD_LEN},
-	{"image/png", "image", false, LIMIT_SHOT_LEN},
-	{"STRING", "text", true, LIMIT_CLIPBOARD_LEN},
-};
-
-static json_t *latin_text(const struct buf *b)
-{
-	autofree char *text = alloc_zero(2 * b->len + 1);
-	size_t n = 0;
-
-	for (size_t i = 0; i < b->len; i++) {
-		uint8_t c = (uint8_t)b->data[i];
-
-		if (c >= 0x80)
-			text[n++] = (char)(0xc0 | c >> 6);
-		text[n++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
-	}
-	return json_lossy(text, n);
-}
-
-static uint32_t big_u32(const char *p)
-{
-	const uint8_t *b = (const uint8_t *)p;
-
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
-	       (uint32_t)b[2] << 8 | b[3];
-}
-
-/* Its size as its head says it; who shows it decodes it. */
 static int give_image(struct call *c, const struct buf *png, json_t *result,
 		      struct err *e)
 {
-	static const char head[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+	uint32_t width, height;
 
-	if (png->len < sizeof(head) + 8 ||
-	    memcmp(png->data, head, sizeof(head) - 1) != 0)
-		return err_set(e, ERR_PROTOCOL,
-			       "what the clipboard calls a PNG is none");
-	json_object_set_new(result, "width",
-			    json_integer(big_u32(png->data + 16)));
-	json_object_set_new(result, "height",
-			    json_integer(big_u32(png->data + 20)));
+	if (clipformat_png(png->data, png->len, &width, &height, e) != 0)
+		return -1;
+	json_object_set_new(result, "width", json_integer(width));
+	json_object_set_new(result, "height", json_integer(height));
 	json_object_set_new(result, "mime", json_string("image/png"));
 	/* a person's terminal shows none */
 	if (!call_from_agent(c))
@@ -210,23 +156,20 @@ static int give_image(struct call *c, const struct buf *png, json_t *result,
 }
 
 static int get_as(const struct session *s, const char *selection,
-		  const struct format *f, json_t *result, struct err *e)
+		  const struct clipformat *f, json_t *result, struct err *e)
 {
 	struct buf out;
 	int rc;
 
 	buf_init(&out, f->max_len);
 	rc = read_target(s, selection, f->target, &out, e);
-	if (rc == 0)
-		json_object_set_new(result, "kind", json_string(f->kind));
-	if (rc == 0 && strcmp(f->kind, "image") == 0)
+	json_object_set_new(result, "kind",
+			    json_string(f->is_image ? "image" : "text"));
+	if (rc == 0 && f->is_image)
 		rc = give_image(s->call, &out, result, e);
 	else if (rc == 0)
-		json_object_set_new(
-			result, "text",
-			f->is_latin ? latin_text(&out)
-				    : json_lossy(out.data ? out.data : "",
-						 out.len));
+		json_object_set_new(result, "text",
+				    clipformat_text(f, out.data, out.len));
 	buf_finish(&out);
 	return rc;
 }
@@ -234,16 +177,14 @@ static int get_as(const struct session *s, const char *selection,
 static int get_clipboard(const struct session *s, const char *selection,
 			 json_t *result, struct err *e)
 {
-	const struct format *f = NULL;
+	const struct clipformat *f = NULL;
 	struct buf targets;
 	int rc;
 
 	buf_init(&targets, TARGETS_LEN);
 	rc = read_target(s, selection, "TARGETS", &targets, e);
-	for (size_t i = 0; rc == 0 && !f && i < ARRAY_COUNT(formats); i++) {
-		if (targets.len > 0 && has_line(&targets, formats[i].target))
-			f = &formats[i];
-	}
+	if (rc == 0)
+		f = clipformat_pick(targets.data, targets.len);
 	buf_finish(&targets);
 	if (rc != 0)
 		return -1;
@@ -296,11 +237,9 @@ static int await_text(const struct session *s, const char *selection,
 static int set_clipboard(const struct session *s, const char *selection,
 			 const json_t *text, struct err *e)
 {
-	const char *const argv[] = {
-		"sh", "-c",
-		"exec xclip -i -selection \"$1\" -t UTF8_STRING "
-		">/dev/null 2>&1",
-		"sh", selection};
+	static const char script[] =
+		"exec xclip -i -selection \"$1\" -t UTF8_STRING >/dev/null 2>&1";
+	const char *const argv[] = {"sh", "-c", script, "sh", selection};
 	const struct step step = {.argv = argv,
 				  .argc = ARRAY_COUNT(argv),
 				  .in = json_string_value(text),

@@ -14,7 +14,7 @@
 		".incbin \"" file "\"\n"              \
 		".byte 0\n"                           \
 		".previous\n");                       \
-	extern const char symbol[]
+	extern const char symbol[] /* NOLINT(bugprone-macro-parentheses) */
 
 EMBED(viewpage_script, "mcp/view.js");
 EMBED(viewpage_style, "mcp/view.css");

@@ -59,6 +59,7 @@ static void plan_add(const struct store_grant *g, void *ctx)
 		return;
 	p->items = alloc_resize(p->items, n + 1, sizeof(*p->items));
 	p->grants = alloc_resize(p->grants, n + 1, sizeof(*p->grants));
+	/* pointers: NOLINTNEXTLINE(bugprone-sizeof-expression) */
 	p->values = alloc_resize(p->values, n + 1, sizeof(*p->values));
 	p->problems = alloc_resize(p->problems, n + 1, sizeof(*p->problems));
 	p->values[n] = NULL;

@@ -172,9 +172,8 @@ static void stop_one(struct panic *p, const char *vm)
 	    approval_forget_vm(s->db, vm, &e))
 		note_problem(p, vm, &e);
 	e = (struct err){0};
-	if (b->ops->state(b, vm, &state, &e))
-		note_problem(p, vm, &e);
-	else if (state == MACHINE_RUNNING && b->ops->pause(b, vm, &e))
+	if (b->ops->state(b, vm, &state, &e) ||
+	    (state == MACHINE_RUNNING && b->ops->pause(b, vm, &e)))
 		note_problem(p, vm, &e);
 	else if (state == MACHINE_RUNNING)
 		json_array_append_new(p->paused, json_string(vm));

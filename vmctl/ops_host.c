@@ -87,12 +87,11 @@ static void check_netread(struct service *s, json_t *rows)
 	struct err e = {0};
 	bool isolated;
 
-	if (isolation_wanted(&s->home, &isolated, &e))
+	if (isolation_wanted(&s->home, &isolated, &e) ||
+	    (isolated && netread(deadline_in_ms(NETREAD_MS), &r, &e)))
 		say(rows, "isolation check", false, err_msg(&e));
 	else if (!isolated)
 		say(rows, "isolation check", true, "off, as host.env says");
-	else if (netread(deadline_in_ms(NETREAD_MS), &r, &e))
-		say(rows, "isolation check", false, err_msg(&e));
 	else if (!r.bridge_calls_iptables &&
 		 access("/proc/sys/net/bridge", F_OK) == 0)
 		/* before the first filter is applied it is not there */

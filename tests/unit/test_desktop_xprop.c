@@ -26,25 +26,24 @@ static struct reply reply_of(uint8_t format, uint32_t type, const void *p,
 static void texts_become_utf8(void **state)
 {
 	static const struct {
-		uint32_t type;
+		uint32_t type, len;
 		const char *bytes, *want;
-		uint32_t len;
 		unsigned skip, size;
 	} rows[] = {
-		{UTF8_STRING, "f\xc3\xbcr", "f\xc3\xbcr", 4, 0, 32},
-		{STRING, "f\xfcr", "f\xc3\xbcr", 3, 0, 32},
+		{UTF8_STRING, 4, "f\xc3\xbcr", "f\xc3\xbcr", 0, 32},
+		{STRING, 3, "f\xfcr", "f\xc3\xbcr", 0, 32},
 		/* says it is UTF-8 and is not */
-		{UTF8_STRING, "f\xfcr", "f\xc3\xbcr", 3, 0, 32},
-		{UTF8_STRING, "a\xe2\x80", "a\xc3\xa2\xc2\x80", 3, 0, 32},
+		{UTF8_STRING, 3, "f\xfcr", "f\xc3\xbcr", 0, 32},
+		{UTF8_STRING, 3, "a\xe2\x80", "a\xc3\xa2\xc2\x80", 0, 32},
 		/* a class is two pieces */
-		{STRING, "xterm\0XTerm\0", "xterm", 12, 0, 32},
-		{STRING, "xterm\0XTerm\0", "XTerm", 12, 1, 32},
-		{STRING, "xterm", "", 5, 1, 32},
-		{STRING, "", "", 0, 0, 32},
+		{STRING, 12, "xterm\0XTerm\0", "xterm", 0, 32},
+		{STRING, 12, "xterm\0XTerm\0", "XTerm", 1, 32},
+		{STRING, 5, "xterm", "", 1, 32},
+		{STRING, 0, "", "", 0, 32},
 		/* cut between characters */
-		{UTF8_STRING, "ab\xc3\xbc", "ab", 4, 0, 4},
-		{UTF8_STRING, "ab\xc3\xbc", "ab\xc3\xbc", 4, 0, 5},
-		{STRING, "abc", "", 3, 0, 1},
+		{UTF8_STRING, 4, "ab\xc3\xbc", "ab", 0, 4},
+		{UTF8_STRING, 4, "ab\xc3\xbc", "ab\xc3\xbc", 0, 5},
+		{STRING, 3, "abc", "", 0, 1},
 	};
 	char got[32];
 

@@ -16,6 +16,8 @@
 
 #define XML_CAP ((size_t)256 * 1024)
 #define POLL_MS 300
+/* 1 GiB of it is the most that its emulator keeps translated */
+#define QEMU_OWN_KIB (1536ULL * 1024)
 /* a guest that is still booting does not hear the power button */
 #define ACPI_AGAIN_MS 10000
 
@@ -285,6 +287,27 @@ static int clear_crashed(virDomainPtr d, const char *name, struct err *e)
 	return 0;
 }
 
+/*
+ * What its QEMU may take of the host's memory: the guest's, an eighth more, and
+ * what QEMU needs for itself, translated code included where it emulates. One
+ * that a guest took over, or that leaks, ends at that and not the host. Set now,
+ * for a definition with a limit does not start on a host without cgroups.
+ */
+static void limit_memory(virDomainPtr d, const char *name)
+{
+	char field[VIR_TYPED_PARAM_FIELD_LENGTH] = VIR_DOMAIN_MEMORY_HARD_LIMIT;
+	unsigned long long guest_kib = virDomainGetMaxMemory(d);
+	virTypedParameter limit = {.type = VIR_TYPED_PARAM_ULLONG};
+
+	memcpy(limit.field, field, sizeof(field));
+	limit.value.ul = guest_kib + guest_kib / 8 + QEMU_OWN_KIB;
+	if (guest_kib == 0 ||
+	    virDomainSetMemoryParameters(d, &limit, 1,
+					 VIR_DOMAIN_AFFECT_LIVE) < 0)
+		log_info("%s runs without a limit of its memory on this host",
+			 name);
+}
+
 /* Created paused: its port is looked at before its first instruction. */
 static int bl_boot(struct backend *b, const char *name, struct err *e)
 {
@@ -302,6 +325,7 @@ static int bl_boot(struct backend *b, const char *name, struct err *e)
 		return -1;
 	if (virDomainCreateWithFlags(d, VIR_DOMAIN_START_PAUSED) < 0)
 		return bl_fail(e, "starting", name);
+	limit_memory(d, name);
 	return 0;
 }
 

@@ -156,8 +156,10 @@ void guest_session_free(struct guest_session *s)
 {
 	int fd = s->ssh ? ssh_get_fd(s->ssh) : -1;
 
-	if (fd >= 0 && s->link != GUEST_LINK_DEAD) {
-		/* says goodbye, but does not close an fd we gave it */
+	if (fd >= 0 &&
+	    (s->link == GUEST_LINK_AUTH || s->link == GUEST_LINK_UP)) {
+		/* says goodbye, which only a peer that has shown the pinned key
+		 * gets to hear, but does not close an fd we gave it */
 		ssh_disconnect(s->ssh);
 		close(fd);
 	}

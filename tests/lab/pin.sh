@@ -5,7 +5,7 @@
 #
 #   tests/lab/pin.sh           (enters the lab by itself)
 if [ -z "${BOXERY_LAB:-}" ]; then
-	exec "$(dirname "$0")/run" "$0" "$@"
+	exec "$(dirname "$0")/run" --cgroups "$0" "$@"
 fi
 # shellcheck source=tests/lab/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -51,6 +51,11 @@ expect 'QEMU: no new privileges' 1 "$(status NoNewPrivs)"
 expect 'QEMU: a seccomp filter' 2 "$(status Seccomp)"
 expect 'QEMU: no core dump' '0' "$(sed -n \
 	's/^Max core file size *\([^ ]*\) .*/\1/p' "/proc/$qemu/limits")"
+# 2 GiB, an eighth more, and what QEMU needs; as the kernel has it
+group=$(sed -n 's/^[0-9]*:memory:\(.*\)/\1/p' "/proc/$qemu/cgroup")
+expect 'QEMU: its memory is limited' $(((2048 + 256 + 1536) << 20)) \
+	"$(cat "/sys/fs/cgroup/memory${group}/memory.limit_in_bytes" 2>/dev/null ||
+		cat "/sys/fs/cgroup/$(sed -n 's/^0:://p' "/proc/$qemu/cgroup")/memory.max")"
 # no way to it but libvirt's: it listens nowhere, and its console is a pipe
 expect 'QEMU: TCP and UDP sockets' '' \
 	"$(ss -Htuanp | grep "pid=$qemu," || true)"

@@ -55,7 +55,7 @@ row() { boxery grants demo --json | tr '{' '\n' | grep -F "\"grant\":\"$1"; }
 applied() { row "$1" | grep -q '"state":"applied"'; }
 
 # ---- with new, and afterwards ----
-yes_to new demo --headless --grant env:TOKEN > "$home/out" 2>&1
+yes_to new demo --grant env:TOKEN > "$home/out" 2>&1
 wait_for 5 'new --grant' state_is demo running ||
 	bad "$(cat "$home/out")"
 grep -q 'May the new VM demo use this' "$home/out" || bad 'no question'

@@ -128,7 +128,8 @@ static int take_turn(struct apply *a, const char *vm, struct deadline d,
 	if (v->busy)
 		rc = err_set(e, ERR_BUSY,
 			     "%s is being told what it may use: try again", vm);
-	v->busy = true;
+	else
+		v->busy = true;
 	pthread_mutex_unlock(&a->lock);
 	*ret = v;
 	return rc;

@@ -54,7 +54,7 @@ static int fail_connect(struct err *e)
 	return err_set(e, ERR_UNAVAILABLE,
 		       "libvirt does not answer: sudo systemctl start "
 		       "libvirtd, or install it: sudo apt-get install "
-		       "libvirt-daemon-system (%s)",
+		       "libvirt-daemon-system; it said: %s",
 		       text);
 }
 
